@@ -5,7 +5,7 @@
 import type { ReplayUncarried } from "../client/intervene.ts";
 import type { Makegood, MakegoodOptions } from "../create.ts";
 import { startMaintenance } from "../maintenance/maintenance.ts";
-import { errorText, MakegoodError } from "../message/errors.ts";
+import { errorText, isMakegoodError, MakegoodError } from "../message/errors.ts";
 import { DEFAULTS } from "../message/limits.ts";
 import type { Events } from "../observe/events.ts";
 import type { Finding } from "../observe/finding.ts";
@@ -55,7 +55,7 @@ export interface OpenedBeside extends OpenedRecovery {
 }
 
 /** The start goes on without a home that takes longer. */
-const OPEN_MS_MAX = 2_000;
+const OPEN_MS_MAX = 5_000;
 const WALK_MS = 5_000;
 /** A walk over a million dead letters takes a while: no more than a twentieth of the time is spent on it. */
 const WALK_SHARE = 20;
@@ -75,8 +75,18 @@ export async function openBeside(options: MakegoodOptions, parts: BesideParts): 
   const home = homeOf(recoveryHome) as Home;
   const mirrors = createMirrors(home);
   const standing = createStanding(events, clock);
-  const quiet = quietly(events);
-  const origin = (id: string) => engine.recovery.origin(id);
+  const topics = topicsBeside(primary.topics, recoveryHome.topics);
+  const engine = openRecovery(settings, {
+    // What fails often is read where it fails.
+    store: Object.assign(Object.create(recoveryHome) as Store, { topics, get: primary.get.bind(primary) }),
+    serves: ({ name }) => {
+      const entry = parts.topics.entry(name);
+      return isRecoveryTopic(name) || (entry !== undefined && parts.topics.sink(entry) !== null);
+    },
+    checkPayload: () => {},
+    ...{ events: quietly(events), ids, clock, random },
+  }) as OpenedRecovery;
+  const { origin } = engine.recovery;
   const replaySink = createReplaySink({ primary, here: recoveryHome, mirrors, origin, clock });
   const inner = await parts.create({
     store: recoveryHome,
@@ -90,30 +100,29 @@ export async function openBeside(options: MakegoodOptions, parts: BesideParts): 
       if (event.type === "lifecycle" && event.what === "notice") parts.notice(String(event.detail?.line));
     },
   });
-  const topics = topicsBeside(primary.topics, recoveryHome.topics);
-  const engine: OpenedRecovery = openRecovery(settings, {
-    store: Object.assign(Object.create(recoveryHome) as Store, { topics }),
-    serves: ({ name }) => {
-      const entry = parts.topics.entry(name);
-      return isRecoveryTopic(name) || (entry !== undefined && parts.topics.sink(entry) !== null);
-    },
-    checkPayload: () => {},
-    ...{ events: quiet, ids, clock, random },
-  }) as OpenedRecovery;
   const declare = createDeclare(primary.topics, recoveryHome.topics);
-  const over = createBringOver({ primary, here: recoveryHome, mirrors, declare, ids, clock });
+  const over = createBringOver({ primary, here: recoveryHome, mirrors, declare, events, ids, clock });
   const own = () => ownHome(primary, recoveryHome, ids);
-  const away = () => standing.status().error !== null;
+  const status = () => ({ ...standing.status(), reachable: inner.opened() && standing.status().error === null });
+  /** What is asked of both stores does not wait for the home. */
+  const orElse = async <T>(otherwise: T, work: () => Promise<T>): Promise<T> => {
+    try {
+      return status().reachable ? await work() : otherwise;
+    } catch (error) {
+      if (isMakegoodError(error) && error.retryable) return otherwise;
+      throw error;
+    }
+  };
   return {
-    recovery: recoveryBeside(engine.recovery, away),
+    recovery: { ...engine.recovery, ...refusals(engine.recovery), origin: (id) => orElse(null, () => origin(id)) },
     sinkOf: () => undefined,
     hold: () => atWork({ ...parts, inner, engine, over, declare, own, standing }),
     replayUncarried: async (one) => {
-      const [carried] = away() ? [] : await carriedAmong(home.s, home.read("look for copies"), [one.id]);
+      const [carried] = await orElse([], () => carriedAmong(home.s, home.read("look for copies"), [one.id]));
       if (carried) throw carriedError(carried);
       return primary.intervene(one);
     },
-    status: standing.status,
+    status,
     findings: standing.findings,
     close: () => inner.close({ drainMs: STOP_MS }),
   };
@@ -142,7 +151,7 @@ async function ownHome(primary: Store, home: Store, ids: () => string): Promise<
 }
 
 function createStanding(events: Events, clock: Clock) {
-  let now: BesideStatus = { reachable: false, error: null, sinceMs: null, behind: null };
+  let now: Omit<BesideStatus, "reachable"> = { error: null, sinceMs: null, behind: null };
   return {
     status: () => now,
     known: (behind: number) => {
@@ -153,12 +162,12 @@ function createStanding(events: Events, clock: Clock) {
       try {
         const result = await work();
         if (now.error !== null) events.emit({ type: "lifecycle", what: "recovery_home_back" });
-        now = { ...now, reachable: true, error: null, sinceMs: null };
+        now = { ...now, error: null, sinceMs: null };
         return result;
       } catch (thrown) {
         const error = errorText(thrown);
         if (now.error === null) events.emit({ type: "lifecycle", what: "recovery_home_away", detail: { error } });
-        now = { ...now, reachable: false, error, sinceMs: now.sinceMs ?? clock.wallMs() };
+        now = { ...now, error, sinceMs: now.sinceMs ?? clock.wallMs() };
         return null;
       }
     },
@@ -171,17 +180,15 @@ function createStanding(events: Events, clock: Clock) {
   };
 }
 
-/** What the primary cannot do is refused before it begins, and looking at a message does not wait for a home that is away. */
-function recoveryBeside(recovery: Recovery, away: () => boolean): Recovery {
+/** What the primary cannot do is refused before it begins. */
+function refusals({ startRedrive }: Recovery): Pick<Recovery, "edit" | "startRedrive"> {
   const refuse = (what: string): never => {
     throw new MakegoodError("needs_postgres", `${what}: that needs PostgreSQL as the store of messages`);
   };
   return {
-    ...recovery,
-    origin: async (id) => (away() ? null : recovery.origin(id)),
     edit: async () => refuse("a message of this store keeps its payload"),
     startRedrive: async (request, actor) =>
-      request.mode === "reopen" ? refuse("what this store resolved stays so") : recovery.startRedrive(request, actor),
+      request.mode === "reopen" ? refuse("what this store resolved stays so") : startRedrive(request, actor),
   };
 }
 

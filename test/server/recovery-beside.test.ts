@@ -70,8 +70,7 @@ describe("a server on Redis", () => {
       expect(body.data).toMatchObject([{ topic: "shop/order", open_messages: 1 }]);
     }, 20_000);
     await vi.waitFor(async () => {
-      expect((await ask(server, "/health")).body.recovery).toMatchObject({
-        home: "beside",
+      expect((await ask(server, "/health")).body.recovery_home).toMatchObject({
         reachable: true,
         error: null,
         behind: 0,

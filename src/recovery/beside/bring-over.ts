@@ -2,8 +2,10 @@
  * Keeps recovery true about the dead letters of another store: each is brought over once per death, and what ends on one side ends on the
  * other. Every step compares both sides as they are now and is safe to repeat, so it may stop anywhere and run in several processes.
  */
+import { errorText, isMakegoodError } from "../../message/errors.ts";
 import type { MessageView } from "../../message/message.ts";
 import { payloadHash } from "../../message/validate.ts";
+import type { Events } from "../../observe/events.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { idTimeMs } from "../../platform/ids.ts";
 import type { Store } from "../../store/store.ts";
@@ -17,6 +19,7 @@ export interface BringOverDeps {
   readonly mirrors: Mirrors;
   /** Makes sure that these topics of the primary are known here. */
   readonly declare: (topics: readonly string[]) => Promise<void>;
+  readonly events: Pick<Events, "emit">;
   readonly ids: () => string;
   readonly clock: Clock;
 }
@@ -37,7 +40,7 @@ export function agrees(message: MessageView | null, mirror: Mirror | undefined):
   return !(ended && message && isOpen(message));
 }
 
-export function createBringOver({ primary, here, mirrors, declare, ids, clock }: BringOverDeps) {
+export function createBringOver({ primary, here, mirrors, declare, events, ids, clock }: BringOverDeps) {
   function mirrorOf(message: MessageView): NewMirror {
     const { id, topic, tenantId, key, payload, traceparent, schemaVersion, attempts, lastCode, lastError } = message;
     const own = clock.wallMs() - idTimeMs(id) > OWN_ID_MS_MAX ? ids() : id;
@@ -53,7 +56,19 @@ export function createBringOver({ primary, here, mirrors, declare, ids, clock }:
     const dead = found.filter((message) => message !== null && isOpen(message)) as MessageView[];
     if (dead.length === 0) return;
     await declare(dead.map(({ topic }) => topic));
-    await mirrors.add(dead.map(mirrorOf));
+    try {
+      await mirrors.add(dead.map(mirrorOf));
+    } catch (error) {
+      if (isMakegoodError(error) && error.retryable) throw error;
+      // One that cannot be written does not keep the others out.
+      if (idsOfDead.length > 1) for (const { id } of dead) await add([id]);
+      else leaveOut(dead[0] as MessageView, error);
+    }
+  }
+
+  function leaveOut({ id, topic }: MessageView, error: unknown): void {
+    const detail = { message: id, topic, error: errorText(error) };
+    events.emit({ type: "lifecycle", what: "recovery_failure_set_aside", detail });
   }
 
   /** Both sides differ: as they are now, the one that has moved on is followed. */
@@ -120,8 +135,10 @@ export function createBringOver({ primary, here, mirrors, declare, ids, clock }:
     behind,
     /** Messages of the primary of which something was heard. */
     async look(heard: readonly string[]): Promise<void> {
-      const found = await Promise.all(heard.map((id) => primary.get(id)));
-      await compare(found.filter((message) => message !== null));
+      for (let from = 0; from < heard.length; from += BATCH) {
+        const found = await Promise.all(heard.slice(from, from + BATCH).map((id) => primary.get(id)));
+        await compare(found.filter((message) => message !== null));
+      }
     },
     /** Everything, page by page: what was not heard of, died while we were away, or ended on one side only. */
     async walk(signal: AbortSignal): Promise<void> {

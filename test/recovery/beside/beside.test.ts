@@ -99,6 +99,39 @@ describe("recovery beside Redis", () => {
     await expect(reopen).rejects.toMatchObject({ code: "needs_postgres" });
   });
 
+  it("opens the breaker of Redis, and closes it when that is rolled back", async () => {
+    at.receiver.answer = () => refuse("http_503", "service unavailable");
+    const mg = await at.open();
+    mg.work();
+    await send(mg, 2);
+    const { candidateId, selectedAction } = await suggested(mg.recovery, "http_503", 2);
+    expect(selectedAction).toBe("circuit_breaker");
+    await mg.recovery.approve(candidateId, { ...ANN, reason: "leave it alone" });
+    await mg.recovery.execute(candidateId, { ...ANN, reason: "leave it alone" });
+    expect((await mg.store.topics.get(TOPIC))?.breaker).toMatchObject({ state: "open", reason: expect.stringContaining("ann") });
+    const { redriveId } = (await mg.recovery.candidate(candidateId)).candidate;
+    await mg.recovery.cancelRedrive(redriveId as string, { ...ANN, reason: "it is well" });
+    await ended(mg.recovery, candidateId, "failed");
+    await mg.recovery.update(candidateId, { ...ANN, executionStatus: "rolled_back", reason: "it is well" });
+    expect((await mg.store.topics.get(TOPIC))?.breaker.state).toBe("closed");
+  });
+
+  it("groups a message of Redis that fails often before it is dead, and counts its death no second time", async () => {
+    at.receiver.answer = () => ({ kind: "retry", code: "slow", error: "not yet", retryAfterMs: 3_600_000 });
+    const mg = await at.open({ recovery: { failingOften: 1 } });
+    mg.work();
+    await vi.waitFor(() => expect(mg.recoveryBeside()?.behind).toBe(0), PATIENCE);
+    const [id] = await send(mg, 1);
+    const counted = (openMessages: number) =>
+      vi.waitFor(async () => {
+        const { data } = await mg.recovery.groups({ limit: 5 });
+        expect(data).toMatchObject([{ errorCode: "slow", occurrenceCount: 1, openMessages }]);
+      }, PATIENCE);
+    await counted(0);
+    await mg.reschedule(id as string, { actor: "bob", delayMs: 0 });
+    await counted(1);
+  });
+
   it("takes failures from outside and sends them again through a topic of Redis", async () => {
     const mg = await at.open();
     mg.work();
