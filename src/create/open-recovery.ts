@@ -65,25 +65,30 @@ export function openRecovery(options: RecoveryOptions | false | undefined, parts
     checkPayload,
   });
   const { evaluateMessage } = engine;
-  let holders = 0;
-  let ending: Promise<void> = Promise.resolve();
   return {
     recovery: engine,
     sinkOf(record) {
       if (record.name !== RECOVERY_TOPIC || record.sink.kind !== "function") return undefined;
       return evaluateMessage && functionSink((payload, delivery) => evaluateMessage(payload, delivery.attempt));
     },
-    hold() {
-      holders++;
-      if (holders === 1) void ending.then(() => engine.start());
-      let held = true;
-      return async () => {
-        if (!held) return;
-        held = false;
-        holders--;
-        if (holders === 0) ending = ending.then(() => engine.stop());
-        await ending;
-      };
-    },
+    hold: createHold(engine.start, engine.stop),
+  };
+}
+
+/** At work from the first one that holds it until the last one lets go. */
+export function createHold(start: () => void, stop: () => Promise<void>): () => () => Promise<void> {
+  let holders = 0;
+  let ending: Promise<void> = Promise.resolve();
+  return () => {
+    holders++;
+    if (holders === 1) void ending.then(start);
+    let held = true;
+    return async () => {
+      if (!held) return;
+      held = false;
+      holders--;
+      if (holders === 0) ending = ending.then(stop);
+      await ending;
+    };
   };
 }

@@ -25,7 +25,7 @@ import type { Store } from "../store/store.ts";
 import type { TopicTable } from "../topic/topic-table.ts";
 import type { Worker } from "../worker/worker.ts";
 import { withCarriers } from "./carrier-topics.ts";
-import { type OpenedRecovery, openRecovery } from "./open-recovery.ts";
+import { createHold, type OpenedRecovery, openRecovery } from "./open-recovery.ts";
 
 export interface BesideParts {
   readonly store: Store;
@@ -103,6 +103,7 @@ export async function openBeside(options: MakegoodOptions, parts: BesideParts): 
   const declare = createDeclare(primary.topics, recoveryHome.topics);
   const over = createBringOver({ primary, here: recoveryHome, mirrors, declare, events, ids, clock });
   const own = () => ownHome(primary, recoveryHome, ids);
+  let stop: (() => Promise<void>) | undefined;
   const status = () => ({ ...standing.status(), reachable: inner.opened() && standing.status().error === null });
   /** What is asked of both stores does not wait for the home. */
   const orElse = async <T>(otherwise: T, work: () => Promise<T>): Promise<T> => {
@@ -116,7 +117,12 @@ export async function openBeside(options: MakegoodOptions, parts: BesideParts): 
   return {
     recovery: { ...engine.recovery, ...refusals(engine.recovery), origin: (id) => orElse(null, () => origin(id)) },
     sinkOf: () => undefined,
-    hold: () => atWork({ ...parts, inner, engine, over, declare, own, standing }),
+    hold: createHold(
+      () => {
+        stop = atWork({ ...parts, inner, engine, over, declare, own, standing });
+      },
+      async () => stop?.(),
+    ),
     replayUncarried: async (one) => {
       const [carried] = await orElse([], () => carriedAmong(home.s, home.read("look for copies"), [one.id]));
       if (carried) throw carriedError(carried);
@@ -151,30 +157,31 @@ async function ownHome(primary: Store, home: Store, ids: () => string): Promise<
 }
 
 function createStanding(events: Events, clock: Clock) {
-  let now: Omit<BesideStatus, "reachable"> = { error: null, sinceMs: null, behind: null };
+  const errors = new Map<string, string>();
+  let sinceMs: number | null = null;
+  let behind: number | null = null;
+  const status = () => ({ error: [...errors.values()][0] ?? null, sinceMs, behind });
   return {
-    status: () => now,
-    known: (behind: number) => {
-      now = { ...now, behind: Math.max(0, behind) };
+    status,
+    known: (found: number) => {
+      behind = Math.max(0, found);
     },
-    /** Runs it and remembers whether it could be done; null: it could not. */
-    async tried<T>(work: () => Promise<T>): Promise<T | null> {
-      try {
-        const result = await work();
-        if (now.error !== null) events.emit({ type: "lifecycle", what: "recovery_home_back" });
-        now = { ...now, error: null, sinceMs: null };
-        return result;
-      } catch (thrown) {
-        const error = errorText(thrown);
-        if (now.error === null) events.emit({ type: "lifecycle", what: "recovery_home_away", detail: { error } });
-        now = { ...now, error, sinceMs: now.sinceMs ?? clock.wallMs() };
-        return null;
-      }
+    /** Runs it and remembers whether it could be done. */
+    async tried(what: string, work: () => Promise<void>): Promise<boolean> {
+      const error = await work().then(() => null, errorText);
+      const before = errors.size;
+      if (error === null) errors.delete(what);
+      else errors.set(what, error);
+      if (errors.size === 0) sinceMs = null;
+      else sinceMs ??= clock.wallMs();
+      if (before === 0 && error !== null) events.emit({ type: "lifecycle", what: "recovery_home_away", detail: { error } });
+      if (before > 0 && errors.size === 0) events.emit({ type: "lifecycle", what: "recovery_home_back" });
+      return error === null;
     },
     findings(): Finding[] {
-      const { error, sinceMs, behind } = now;
+      const { error } = status();
       const left = behind ? `; ${behind} dead letters wait to be taken in` : "";
-      const reason = `the home of recovery cannot be used (${error}): failures are not looked at, deliveries go on${left}`;
+      const reason = `recovery beside the store cannot go on (${error}): failures are not looked at, deliveries do not need it${left}`;
       return error === null ? [] : [{ what: "recovery_home_away", topic: null, reason, sinceMs, severity: "degraded" }];
     },
   };
@@ -215,18 +222,19 @@ function atWork({ store, events, clock, random, ids, inner, engine, over, declar
   });
 
   async function look(): Promise<number> {
-    const done = await standing.tried(async () => {
+    const done = await standing.tried("look", async () => {
       await begin();
+      await inner.store.check();
       const ids = [...heard];
       heard.clear();
-      if (ids.length > 0) await over.look(ids);
+      await over.look(ids);
     });
-    return done === null ? AGAIN_MS : DEFAULTS.pollMs;
+    return done ? DEFAULTS.pollMs : AGAIN_MS;
   }
 
   async function walk(signal: AbortSignal): Promise<number> {
     const startedMs = clock.monotonicMs();
-    await standing.tried(async () => {
+    const done = await standing.tried("walk", async () => {
       await begin();
       await own();
       await declare("all");
@@ -234,7 +242,7 @@ function atWork({ store, events, clock, random, ids, inner, engine, over, declar
       await over.walk(signal);
       standing.known(await over.behind());
     });
-    return Math.max(WALK_MS, WALK_SHARE * (clock.monotonicMs() - startedMs));
+    return done ? Math.max(WALK_MS, WALK_SHARE * (clock.monotonicMs() - startedMs)) : AGAIN_MS;
   }
 
   function hear(now: () => void): () => void {

@@ -50,6 +50,8 @@ describe("recovery beside Redis, when things go wrong", () => {
     await using proxy = await startProxy(targetOf(databaseUrl()));
     proxy.refuse();
     const mg = await at.open({}, proxy.via(databaseUrl()));
+    const said: string[] = [];
+    mg.events.on((event) => event.type === "lifecycle" && event.what.startsWith("recovery_home") && said.push(event.what));
     mg.work();
     at.receiver.answer = (n) => (n < 2 ? refuse("broken", "it is broken") : undefined);
     const ids = await send(mg, 4);
@@ -62,6 +64,7 @@ describe("recovery beside Redis, when things go wrong", () => {
     await expect(mg.recovery.origin(ids[0] as string)).resolves.toBeNull();
     proxy.heal();
     await suggested(mg.recovery, "broken", 2);
+    await vi.waitFor(() => expect(mg.recoveryBeside()).toMatchObject({ reachable: true, behind: 0 }), PATIENCE);
     proxy.refuse();
     proxy.resetAll();
     await send(mg, 1, 0);
@@ -71,6 +74,7 @@ describe("recovery beside Redis, when things go wrong", () => {
     proxy.heal();
     await vi.waitFor(() => expect(mg.recoveryBeside()).toMatchObject({ reachable: true, error: null, behind: 0 }), PATIENCE);
     expect(mg.findings()).toEqual([]);
+    expect(said, "each once").toEqual([...Array(2)].flatMap(() => ["recovery_home_away", "recovery_home_back"]));
   });
 
   it("brings each of more dead letters than a page over once, from two processes at once, an old one too", async () => {
