@@ -30,6 +30,8 @@ const BATCH = 50;
 /** A store here gives ids of older days no room; such a dead letter gets an id of today. */
 const OWN_ID_MS_MAX = 7 * 86_400_000;
 
+const OURS_EVERY = 10;
+
 const isOpen = (message: MessageView): boolean => message.status === "dead" && message.resolution === "open";
 
 /** Whether nothing is to be done: both sides say the same, or the sink is about to find out. */
@@ -41,6 +43,8 @@ export function agrees(message: MessageView | null, mirror: Mirror | undefined):
 }
 
 export function createBringOver({ primary, here, mirrors, declare, events, ids, clock }: BringOverDeps) {
+  let walks = 0;
+
   function mirrorOf(message: MessageView): NewMirror {
     const { id, topic, tenantId, key, payload, traceparent, schemaVersion, attempts, lastCode, lastError } = message;
     const own = clock.wallMs() - idTimeMs(id) > OWN_ID_MS_MAX ? ids() : id;
@@ -149,8 +153,8 @@ export function createBringOver({ primary, here, mirrors, declare, events, ids, 
         await compare(page.data);
         cursor = page.nextCursor ?? undefined;
       } while (cursor !== undefined && !signal.aborted);
-      // All of the primary's are known now: as many here as there are the same ones.
-      if ((await behind()) < 0) await walkOurs(signal);
+      // All of the primary's are known now: as many here as there are the same ones, unless some were left out.
+      if ((await behind()) < 0 || ++walks % OURS_EVERY === 0) await walkOurs(signal);
       await mirrors.forget();
     },
   };
