@@ -11,6 +11,7 @@ import { startBelowWorkers } from "./create/below-workers.ts";
 import { withCarriers } from "./create/carrier-topics.ts";
 import { type FallbackOptions, openFallback } from "./create/open-fallback.ts";
 import { type OpenedRecovery, openRecovery, replayUncarriedOf } from "./create/open-recovery.ts";
+import { type BesideStatus, homeFault, openBeside } from "./create/recovery-beside.ts";
 import { tick } from "./create/tick.ts";
 import { createWatches } from "./create/watches.ts";
 import { workOff } from "./create/work-off.ts";
@@ -64,6 +65,11 @@ export interface MakegoodOptions extends FallbackOptions {
   readonly sinkAllow?: readonly string[] | undefined;
   /** Settings of the recovery engine; false: there is none, and nothing is ingested. */
   readonly recovery?: RecoveryOptions | false | undefined;
+  /**
+   * Beside a store that keeps no records of recovery (Redis): a PostgreSQL store, in a schema of its own, that does. It is opened and closed
+   * here; while it is away recovery waits, and nothing else does.
+   */
+  readonly recoveryHome?: Store | undefined;
   /** Chooses the sink of a topic before anything else does; undefined leaves it to the kernel, null: not served here. */
   readonly sinkFor?: ((record: TopicRecord) => Sink | null | undefined) | undefined;
   /**
@@ -88,6 +94,8 @@ export interface Makegood extends Client, AsyncDisposable {
   readonly ladder: Pick<Ladder, "status" | "drain" | "put">;
   /** Why messages died, and what to do about it; null where the store keeps no such records. */
   readonly recovery: Recovery | null;
+  /** How the home that was given to recovery beside the store stands; null: there is none. */
+  recoveryBeside(): BesideStatus | null;
   /** Whether the primary store has been opened: false while it is away since the start. */
   opened(): boolean;
   /** Resolves when it is open; rejects with what keeps it from being used at all, with the signal's reason, or as `closed`. */
@@ -135,8 +143,18 @@ export async function createMakegood(options: MakegoodOptions): Promise<Makegood
   const builder = createMessageBuilder({ topics, declared, ids });
   const { opened, whenOpened } = fallback;
   const accepting = { opened, whenOpened, keysMovedUp: ladder.keysMovedUp, acceptance, builder };
-  const client = createClient({ store, ...accepting, events, clock, replayUncarried: replayUncarriedOf(store) });
-  recovery = openRecovery(options.recovery, { store, topics, builder, events, ids, clock, random });
+  const beside = await openBeside(options, { store, topics, events, notice, ids, clock, random, create: createMakegood });
+  const replayUncarried = beside?.replayUncarried ?? replayUncarriedOf(store);
+  const client = createClient({ store, ...accepting, events, clock, replayUncarried });
+  const inStore = {
+    serves: (record: TopicRecord) => {
+      topics.learn(record);
+      const entry = topics.entry(record.name);
+      return entry !== undefined && topics.sink(entry) !== null;
+    },
+    checkPayload: async (topic: string, payloadText: string) => void (await builder.fromText({ topic, payloadText })),
+  };
+  recovery = beside ?? openRecovery(options.recovery, { store, ...inStore, events, ids, clock, random });
   const breakers = new Breakers({ topicStore: store.topics, topics, owner: `process-${ids()}`, clock, random, events });
   const direct = createDeliver({ store, ladder, topics, breakers, builder, ids, clock, random, events });
   const pollMs = options.pollMs ?? DEFAULTS.pollMs;
@@ -182,6 +200,7 @@ export async function createMakegood(options: MakegoodOptions): Promise<Makegood
   async function shutDown(stop: StopOptions): Promise<void> {
     watch.stop();
     await Promise.all([...workers].map((worker) => worker.stop(stop)));
+    await beside?.close();
     await direct.close();
     await below.close(stop.drainMs ?? options.drainMs ?? DEFAULTS.drainMs);
     await breakers.close();
@@ -198,7 +217,8 @@ export async function createMakegood(options: MakegoodOptions): Promise<Makegood
   };
   const { deliver } = direct;
   const recoveryOrNull = recovery?.recovery ?? null;
-  const status = { opened, whenOpened, watch: watch.primary, findings: watch.findings };
+  const findings = () => [...watch.findings(), ...(beside?.findings() ?? [])];
+  const status = { opened, whenOpened, watch: watch.primary, findings, recoveryBeside: () => beside?.status() ?? null };
   const off = { store, topics, ladder, opened, events, clock, work };
   const working: Pick<Makegood, "work" | "workOff" | "tick"> = {
     work,
@@ -209,8 +229,9 @@ export async function createMakegood(options: MakegoodOptions): Promise<Makegood
   return { ...whole, close, [Symbol.asyncDispose]: () => close() };
 }
 
-function checkOptions({ concurrency, pollMs, drainMs, keptMs, openWithinMs, log, topics = [] }: MakegoodOptions): void {
-  const problems: string[] = [logFault(log)].filter((fault) => fault !== null);
+function checkOptions(options: MakegoodOptions): void {
+  const { concurrency, pollMs, drainMs, keptMs, openWithinMs, log, topics = [] } = options;
+  const problems: string[] = [logFault(log), homeFault(options)].filter((fault) => fault !== null);
   const atLeast = (name: string, value: number | undefined, min: number): void => {
     if (value !== undefined && !(Number.isFinite(value) && value >= min))
       problems.push(`${name} must be a number from ${min} on`);

@@ -19,7 +19,7 @@ export async function openLocal(io: Io, config: Config, access: Access) {
   const log = warnings(io);
   const opened = await openStore(config, log, undefined, access);
   try {
-    const options = makegoodOptions(config, opened.store, systemClock);
+    const options = { ...makegoodOptions(config, opened.store, systemClock), recoveryHome: opened.recoveryHome };
     const mg = await createMakegood(access === "look" ? { ...options, topics: [] } : options);
     const abandoned = (topic: string) => isAbandoned(mg.store, config, topic);
     const kernel = kernelOf({ config, mg, log, clock: systemClock, worker: null, draining: () => false, abandoned });

@@ -2,14 +2,13 @@
  * The recovery engine of this process: made where the store keeps its records, at work while a worker is. It gets the parts it needs as
  * plain functions, and gives the kernel the sink of its own topic.
  */
-import type { MessageBuilder } from "../client/build-message.ts";
 import type { ReplayUncarried } from "../client/intervene.ts";
 import { startMaintenance } from "../maintenance/maintenance.ts";
 import type { TopicRecord } from "../message/topic.ts";
 import type { Events } from "../observe/events.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Random } from "../platform/random.ts";
-import { createRecovery } from "../recovery/engine.ts";
+import { createRecovery, type RecoveryDeps } from "../recovery/engine.ts";
 import type { Recovery } from "../recovery/recovery.ts";
 import { carriedAmong, carriedError } from "../recovery/redrive/carried.ts";
 import type { RecoveryOptions } from "../recovery/settings.ts";
@@ -18,12 +17,11 @@ import { functionSink } from "../sink/function.ts";
 import type { Sink } from "../sink/sink.ts";
 import { homeOf } from "../store/home.ts";
 import type { Store } from "../store/store.ts";
-import type { TopicTable } from "../topic/topic-table.ts";
 
-export interface RecoveryParts {
+export interface RecoveryParts extends Pick<RecoveryDeps, "serves" | "checkPayload"> {
   readonly store: Store;
-  readonly topics: TopicTable;
-  readonly builder: MessageBuilder;
+  /** Where topics and messages are read; absent: in the store. */
+  readonly reads?: Pick<Store, "topics" | "get"> | undefined;
   readonly events: Events;
   readonly ids: () => string;
   readonly clock: Clock;
@@ -53,44 +51,45 @@ export function replayUncarriedOf(store: Store): ReplayUncarried | undefined {
 export function openRecovery(options: RecoveryOptions | false | undefined, parts: RecoveryParts): OpenedRecovery | null {
   const home = homeOf(parts.store);
   if (home === null || options === false) return null;
-  const { store, topics, builder, events, ids, clock, random } = parts;
+  const { store, events, ids, clock, random, serves, checkPayload } = parts;
   const { evaluate, ...settings } = options ?? {};
   const engine = createRecovery({
     home,
-    store,
+    store: parts.reads ?? store,
     events,
     ids,
     clock,
     settings,
     evaluate,
     maintain: (jobs) => startMaintenance({ store, owner: `recovery-${ids()}`, clock, random, events, jobs, name: "recovery" }),
-    serves: (record) => {
-      topics.learn(record);
-      const entry = topics.entry(record.name);
-      return entry !== undefined && topics.sink(entry) !== null;
-    },
-    checkPayload: async (topic, payloadText) => void (await builder.fromText({ topic, payloadText })),
+    serves,
+    checkPayload,
   });
   const { evaluateMessage } = engine;
-  let holders = 0;
-  let ending: Promise<void> = Promise.resolve();
   return {
     recovery: engine,
     sinkOf(record) {
       if (record.name !== RECOVERY_TOPIC || record.sink.kind !== "function") return undefined;
       return evaluateMessage && functionSink((payload, delivery) => evaluateMessage(payload, delivery.attempt));
     },
-    hold() {
-      holders++;
-      if (holders === 1) void ending.then(() => engine.start());
-      let held = true;
-      return async () => {
-        if (!held) return;
-        held = false;
-        holders--;
-        if (holders === 0) ending = ending.then(() => engine.stop());
-        await ending;
-      };
-    },
+    hold: createHold(engine.start, engine.stop),
+  };
+}
+
+/** At work from the first one that holds it until the last one lets go. */
+export function createHold(start: () => void, stop: () => Promise<void>): () => () => Promise<void> {
+  let holders = 0;
+  let ending: Promise<void> = Promise.resolve();
+  return () => {
+    holders++;
+    if (holders === 1) void ending.then(start);
+    let held = true;
+    return async () => {
+      if (!held) return;
+      held = false;
+      holders--;
+      if (holders === 0) ending = ending.then(stop);
+      await ending;
+    };
   };
 }

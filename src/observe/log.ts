@@ -125,7 +125,7 @@ function levelOf(event: MakegoodEvent): LogLevel | null {
     case "sink_disabled":
       return "warn";
     case "lifecycle":
-      return event.what === "sink_not_made" ? "warn" : "info";
+      return event.what === "sink_not_made" || event.what === "recovery_home_away" ? "warn" : "info";
     case "intervened":
       return "info";
     case "redrive":

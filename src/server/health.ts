@@ -1,5 +1,6 @@
 /** Whether this process lives, can accept, and how everything stands; none of it waits for a store that hangs. */
 import { servedNow } from "../client/standing.ts";
+import type { BesideStatus } from "../create/recovery-beside.ts";
 import type { TopicRecord } from "../message/topic.ts";
 import { type Hold, holdOf } from "../message/worker-note.ts";
 import type { Finding } from "../observe/finding.ts";
@@ -62,11 +63,14 @@ export function createHealth(kernel: Kernel) {
     async ready() {
       const { error } = await watch.fresh(READY_KEPT_MS, READY_WAIT_MS);
       const draining = kernel.draining();
+      const home = kernel.mg.recoveryBeside();
       return [
         { name: "store", ok: error === null, detail: error && `${store.traits.name} ${error}` },
         { name: "accepting", ok: !draining, detail: draining ? "shutting down" : null },
         // Never a reason not to be ready: deliver() has somewhere to put a message as long as the process lives.
         { name: "deliver", ok: true, detail: deliverText(ladder.status(), error === null) },
+        // Nor is this: deliveries need no home of recovery.
+        ...(home === null ? [] : [{ name: "recovery", ok: true, detail: homeText(home) }]),
       ];
     },
     async summary() {
@@ -79,6 +83,11 @@ export function createHealth(kernel: Kernel) {
     },
   };
 }
+
+const homeText = ({ reachable, error }: BesideStatus): string =>
+  reachable ? "its home is reachable" : `its home cannot be used: ${error}`;
+
+const homeJson = (home: BesideStatus | null) => home && { ...home, sinceMs: undefined, since: isoOf(home.sinceMs) };
 
 function deliverText({ survivesBelow, journalRefuses, holdings }: LadderStatus, accepts: boolean): string {
   const text = accepts ? "into the primary store" : `only below the primary store; what is taken now survives ${survivesBelow}`;
@@ -113,6 +122,7 @@ function summaryOf(kernel: Kernel, known: Answer<Levels>) {
       holdings: below.holdings.map(({ oldestAtMs, ...held }) => ({ ...held, oldest_at: isoOf(oldestAtMs) })),
       quarantined: below.quarantined,
     },
+    recovery_home: homeJson(kernel.mg.recoveryBeside()) ?? undefined,
     dispatcher: inWireNames(kernel.worker?.status() ?? null),
     topics: {
       count: topics.length,

@@ -1,4 +1,4 @@
-/** The store that a configuration names; the embedded server stops with the last process that uses it. */
+/** The stores that a configuration names; the embedded server stops with the last process that uses it. */
 import type { Log } from "../observe/log.ts";
 import { createMemoryStore } from "../store/memory/memory-store.ts";
 import { createPostgresStore, type PostgresStoreOptions, startEmbedded } from "../store/postgres/index.ts";
@@ -21,20 +21,34 @@ export async function storeUrl(config: Config, log: Log, failed?: (reason: strin
   return { url: server.url, embedded: true, release: () => server.close() };
 }
 
-/** The store, and the second rung where there is one: neither is opened yet. `release` stops the embedded server if it is ours. */
+/** Its schema is its own: messages of a store in the other one are none of its business. */
+export const homeSchema = ({ schema }: Pick<Config, "schema">): string => `${schema.slice(0, 42)}_recovery`;
+
+/**
+ * The store, the second rung where there is one, and beside Redis the home of recovery: none is opened yet. `release` stops the embedded
+ * server if it is ours.
+ */
 export async function openStore(
   config: Config,
   log: Log,
   failed?: (reason: string) => void,
   migrate: NonNullable<PostgresStoreOptions["migrate"]> = "up",
 ) {
-  if (config.store === "memory") return { store: createMemoryStore() as Store, secondary: null, release: nothing };
+  const none = { secondary: null, recoveryHome: undefined, release: nothing };
+  if (config.store === "memory") return { ...none, store: createMemoryStore() as Store };
   const { schema, redis_url: redis, redis_prefix: prefix, redis_attest, allow_eviction: allowEviction } = config;
   const how = { attest: attestation(redis_attest), allowEviction, onLoss: (message: string) => log.error(message) };
   const onRedis = redis === null ? null : createRedisStore({ redis, prefix, ...how, mustExist: migrate !== "up" });
-  if (config.store === "redis" && onRedis) return { store: onRedis, secondary: null, release: nothing };
+  if (config.store === "redis" && onRedis) {
+    const home = config.recovery_options === false ? null : config.database_url;
+    return {
+      ...none,
+      store: onRedis,
+      recoveryHome: home === null ? undefined : createPostgresStore({ url: home, schema: homeSchema(config), migrate }),
+    };
+  }
   const { url, release } = await storeUrl(config, log, failed);
-  return { store: createPostgresStore({ url, schema, migrate }) as Store, secondary: onRedis, release };
+  return { ...none, store: createPostgresStore({ url, schema, migrate }) as Store, secondary: onRedis, release };
 }
 
 export function attestation(given: readonly string[]): Attestation {

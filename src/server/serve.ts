@@ -7,7 +7,6 @@ import { type Clock, systemClock } from "../platform/clock.ts";
 import { auditTopics } from "../presets/audit/topics.ts";
 import { startStreams, streamTopics } from "../presets/streams.ts";
 import { auditOf } from "../store/audit.ts";
-import { homeOf } from "../store/home.ts";
 import type { Store } from "../store/store.ts";
 import type { StopOptions } from "../worker/worker.ts";
 import { createApp } from "./app.ts";
@@ -15,7 +14,7 @@ import { type Config, shownConfig, storeText } from "./config/config.ts";
 import { AUDIT_KEPT_DAYS, DAY_MS } from "./config/settings.ts";
 import { kernelOf } from "./kernel.ts";
 import { listen, type Timeouts } from "./listen.ts";
-import { nothing, type OpenedStore, openStore } from "./open-store.ts";
+import { homeSchema, nothing, type OpenedStore, openStore } from "./open-store.ts";
 import { VERSION } from "./version.ts";
 
 /** How often a server asks its store whether it would accept: what /health says is at most this old, and one answer. */
@@ -51,7 +50,9 @@ export async function startWorking({ config, store, failed, log, clock }: Parts,
     for (const step of undo.splice(0).reverse()) await step();
   };
   try {
-    const opened = store ? { store, secondary: null, release: nothing } : await openStore(config, log, failed);
+    const opened = store
+      ? { store, secondary: null, recoveryHome: undefined, release: nothing }
+      : await openStore(config, log, failed);
     undo.push(opened.release);
     const mg = await createMakegood(lastingOptions(opened, { config, clock, log, failed }));
     undo.push(() => mg.close({ drainMs: config.drain_ms }));
@@ -70,7 +71,7 @@ export async function startServer({ config, clock = systemClock, ...options }: S
   log.info("starting", { version: VERSION, ...shownConfig(config) });
   const { mg, worker, undo, stop } = await startWorking({ ...options, config, clock, log });
   mg.watch.often(PROBE_MS);
-  sayWhatIsKept(config, mg.store, log);
+  sayWhatIsKept(config, mg, log);
   let draining = false;
   const kernel = kernelOf({ config, mg, log, clock, worker, draining: () => draining });
   const { host, port, tokens } = config;
@@ -113,11 +114,12 @@ export function makegoodOptions(config: Config, store: Store, clock: Clock): Mak
 }
 
 /** For long: with what is below the primary store, and also while that is away; the file's topics are declared when it comes. */
-function lastingOptions({ store, secondary }: OpenedStore, { config, clock, log, failed }: Parts): MakegoodOptions {
+function lastingOptions({ store, secondary, recoveryHome }: OpenedStore, { config, clock, log, failed }: Parts): MakegoodOptions {
   const { journal_dir: directory, journal_bytes_max: bytesMax, seal_key } = config;
   return {
     ...makegoodOptions(config, store, clock),
     secondary: secondary ?? undefined,
+    recoveryHome,
     journal: directory === null ? undefined : { directory, bytesMax, sealKey: seal_key ?? undefined },
     maskFields: config.mask_fields,
     allowMemory: config.allow_memory ?? undefined,
@@ -132,24 +134,30 @@ function lastingOptions({ store, secondary }: OpenedStore, { config, clock, log,
   };
 }
 
-export function recoveryWords({ recovery_options: options }: Config, store: Store): string {
+export function recoveryWords(config: Config, { store, recovery, recoveryBeside }: Makegood): string {
+  const { recovery_options: options } = config;
   if (options === false) return "off (MAKEGOOD_RECOVERY)";
-  if (homeOf(store) === null) return `off: it needs PostgreSQL, and the store is ${store.traits.name}`;
-  return options.autoExecute ? "on; safe actions run by themselves (RECOVERY_AUTO_EXECUTE)" : "on; nothing runs without a person";
+  const beside = store.traits.name === "redis" ? "; DATABASE_URL beside it gives recovery a home" : "";
+  if (recovery === null) return `off: it needs PostgreSQL, and the store is ${store.traits.name}${beside}`;
+  const home = recoveryBeside() === null ? "" : `, in schema ${homeSchema(config)} of DATABASE_URL`;
+  const alone = options.autoExecute ? "safe actions run by themselves (RECOVERY_AUTO_EXECUTE)" : "nothing runs without a person";
+  return `on${home}; ${alone}`;
 }
 
 /** What this server does with audit records and with failures, where that is not what everybody expects. */
-function sayWhatIsKept(config: Config, store: Store, log: Log): void {
+function sayWhatIsKept(config: Config, mg: Makegood, log: Log): void {
+  const { store } = mg;
   const { audit_kept_days, recovery_options: options } = config;
   if (auditOf(store) === null)
     log.warn("POST /api/v1/audit answers 501 needs_postgres: this store keeps no audit records", { store: store.traits.name });
   else if (audit_kept_days !== "forever" && audit_kept_days < AUDIT_KEPT_DAYS)
     log.warn("audit records are kept for less than seven years", { audit_kept_days });
-  if (options === false || homeOf(store) === null) {
-    const recovery = recoveryWords(config, store);
+  if (options === false || mg.recovery === null) {
+    const recovery = recoveryWords(config, mg);
     log.warn("/api/v1/recovery and /api/v1/redrives answer 501 needs_postgres: recovery is off", { recovery });
   } else {
-    log.info("recovery is on", { auto_execute: options.autoExecute, min_confidence: options.minConfidence });
+    const home = mg.recoveryBeside() === null ? {} : { home: homeSchema(config) };
+    log.info("recovery is on", { ...home, auto_execute: options.autoExecute, min_confidence: options.minConfidence });
     if (!options.evaluatorEnabled)
       log.warn("nothing is evaluated (RECOVERY_EVALUATOR_ENABLED): failures are grouped, evaluations wait");
   }

@@ -47,6 +47,7 @@ export const EXCEPTIONS: readonly Exception[] = [
     "src/create.ts",
     "src/create/below-workers.ts",
     "src/create/open-recovery.ts",
+    "src/create/recovery-beside.ts",
     "src/presets/usage/watchdog.ts",
     "src/recovery/engine.ts",
     "src/recovery/failures/own-loop.ts",

@@ -5,7 +5,7 @@ import { systemClock } from "../../platform/clock.ts";
 import { isLoopbackHost } from "../../server/auth.ts";
 import type { Config } from "../../server/config/config.ts";
 import { type Health, levelsOf, unservedTopics } from "../../server/health.ts";
-import { attestation, storeUrl } from "../../server/open-store.ts";
+import { attestation, homeSchema, storeUrl } from "../../server/open-store.ts";
 import { createPostgresStore, examineDirectory, examinePostgres } from "../../store/postgres/index.ts";
 import { connectRedis, createRedisStore, examineRedis } from "../../store/redis/index.ts";
 import { clockSkew, type Examined, examined } from "../../store/shared/examined.ts";
@@ -98,7 +98,7 @@ async function checkStore(context: CommandContext): Promise<Examined[]> {
   const { store } = context.config;
   if (store === "memory") return [examined("store", false, "memory: what was accepted is gone when the process ends", "warn")];
   const redis = await checkRedis(context);
-  if (store === "redis") return redis;
+  if (store === "redis") return [...redis, ...(await checkHome(context.config))];
   // The second rung: what is wrong with it does not stop delivery.
   const second = redis.map((one) => (one.status === "fail" ? { ...one, status: "warn" as const } : one));
   return [...(await checkPostgres(context)), ...second];
@@ -118,6 +118,13 @@ async function checkRedis({ config }: CommandContext): Promise<Examined[]> {
   } catch (error) {
     return [examined("redis", false, errorText(error))];
   }
+}
+
+/** What is wrong with the home of recovery stops recovery, and no delivery. */
+async function checkHome(config: Config): Promise<Examined[]> {
+  if (config.database_url === null || config.recovery_options === false) return [];
+  const { found } = await examinePostgres(config.database_url, homeSchema(config));
+  return found.map((one) => ({ ...one, name: `recovery ${one.name}`, status: one.status === "fail" ? "warn" : one.status }));
 }
 
 async function checkPostgres({ io, config, init }: CommandContext): Promise<Examined[]> {

@@ -63,7 +63,7 @@ function welcome(io: Io, config: Config, server: RunningServer, first: readonly 
     `Makegood ${VERSION} listens on ${server.url}`,
     `  store   ${name} ${storeText(config)}; what was accepted survives ${survives.replace("-", " ")}`,
     `  sinks   public addresses ${allowed} (MAKEGOOD_SINK_ALLOW)`,
-    `  heals   ${recoveryWords(config, server.mg.store)}`,
+    `  heals   ${recoveryWords(config, server.mg)}`,
     `  status  ${server.url}/`,
     "",
     "A first message, to copy and paste; it arrives in this log:",

@@ -55,7 +55,7 @@ function recoveryHandler(handle: RecoveryHandler<RouteId>): Handler<RouteId> {
 export function refuseWithoutEngine({ mg }: Kernel, id: RouteId): void {
   if (mg.recovery !== null || !Object.hasOwn(RECOVERY, id)) return;
   const off = "recovery is switched off on this server (MAKEGOOD_RECOVERY=off)";
-  const less = `recovery records need PostgreSQL, and this server's store is ${mg.store.traits.name}`;
+  const less = `recovery records need PostgreSQL (DATABASE_URL, beside Redis too), and this server's store is ${mg.store.traits.name}`;
   throw refused("needs_postgres", homeOf(mg.store) === null ? less : off);
 }
 

@@ -23,6 +23,7 @@ import { redriveGroups } from "./0020-redrive-groups.ts";
 import { outside } from "./0021-outside.ts";
 import { observations } from "./0022-observations.ts";
 import { rollingCounts } from "./0023-rolling-counts.ts";
+import { recoveryMirror } from "./0024-recovery-mirror.ts";
 import type { Migration } from "./migration.ts";
 
 export const MIGRATIONS: readonly Migration[] = [
@@ -49,4 +50,5 @@ export const MIGRATIONS: readonly Migration[] = [
   outside,
   observations,
   rollingCounts,
+  recoveryMirror,
 ];
