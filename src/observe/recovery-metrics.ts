@@ -6,20 +6,9 @@ import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import type { Events, MakegoodEvent } from "./events.ts";
 
 const EVALUATE = "recovery/evaluate";
+const WAITING = ["pending", "processing"];
 
-export interface RecoveryLevel {
-  readonly topic: string;
-  readonly status: string;
-  readonly count: number;
-}
-
-export interface RecoveryMetrics {
-  /** The last known counts of the store. */
-  levels(counts: readonly RecoveryLevel[]): void;
-  stop(): void;
-}
-
-export function recoveryMetrics(events: Events, register: Registry): RecoveryMetrics {
+export function recoveryMetrics(events: Events, register: Registry) {
   const registers = [register];
   const ingested = new Counter({
     name: "recovery_ingest_total",
@@ -63,10 +52,9 @@ export function recoveryMetrics(events: Events, register: Registry): RecoveryMet
     if (count > queued) enqueued.inc({ status: "not_due" }, count - queued);
   };
   return {
-    levels(counts) {
-      const waiting = counts.filter(
-        ({ topic, status }) => topic === EVALUATE && (status === "pending" || status === "processing"),
-      );
+    /** The last known counts of the store. */
+    levels(counts: readonly { readonly topic: string; readonly status: string; readonly count: number }[]): void {
+      const waiting = counts.filter(({ topic, status }) => topic === EVALUATE && WAITING.includes(status));
       depth.set(waiting.reduce((total, { count }) => total + count, 0));
     },
     stop: events.on(counted),

@@ -9,17 +9,17 @@ import type { Candidate } from "./candidates/candidate.ts";
 import type { Group } from "./groups/group.ts";
 import type { Evaluation } from "./rules/evaluate.ts";
 
+interface Moment {
+  readonly candidate: Candidate;
+  readonly group: Group;
+}
+
 export interface RecoveryHooks {
-  on_evaluation_start(at: { readonly candidate: Candidate; readonly group: Group }): unknown;
-  on_suggestion_generated(at: { readonly candidate: Candidate; readonly group: Group; readonly evaluation: Evaluation }): unknown;
-  on_action_selected(at: {
-    readonly candidate: Candidate;
-    readonly group: Group;
-    readonly action: string;
-    readonly confidence: number;
-  }): unknown;
-  on_execution_start(at: { readonly candidate: Candidate; readonly group: Group; readonly executionId: string }): unknown;
-  on_execution_complete(at: { readonly candidate: Candidate; readonly group: Group; readonly result: string }): unknown;
+  on_evaluation_start(at: Moment): unknown;
+  on_suggestion_generated(at: Moment & { readonly evaluation: Evaluation }): unknown;
+  on_action_selected(at: Moment & { readonly action: string; readonly confidence: number }): unknown;
+  on_execution_start(at: Moment & { readonly executionId: string }): unknown;
+  on_execution_complete(at: Moment & { readonly result: string }): unknown;
 }
 
 export type HookName = keyof RecoveryHooks;
@@ -29,21 +29,19 @@ export interface HookOptions {
   readonly timeoutMs?: number | undefined;
 }
 
-export interface Hooks {
-  on<N extends HookName>(name: N, hook: RecoveryHooks[N], options?: HookOptions): () => void;
-  /** Never throws; waits for each hook up to its limit. */
-  tell<N extends HookName>(name: N, at: Parameters<RecoveryHooks[N]>[0]): Promise<void>;
-}
+export type Hooks = ReturnType<typeof createHooks>;
 
 const TIMEOUT_MS = 1_000;
 
-export function createHooks({ clock, events }: { readonly clock: Clock; readonly events: Events }): Hooks {
-  const hooks = new Map<HookName, Set<{ readonly hook: (at: never) => unknown; readonly timeoutMs: number }>>();
+type Hook = (at: never) => unknown;
+
+export function createHooks({ clock, events }: { readonly clock: Clock; readonly events: Events }) {
+  const hooks = new Map<HookName, Set<{ readonly hook: Hook; readonly timeoutMs: number }>>();
 
   const failed = (name: HookName, error: string): void =>
     events.emit({ type: "lifecycle", what: "recovery_hook_failed", detail: { hook: name, error } });
 
-  async function run(name: HookName, hook: (at: never) => unknown, timeoutMs: number, at: unknown): Promise<void> {
+  async function run(name: HookName, hook: Hook, timeoutMs: number, at: unknown): Promise<void> {
     let timer: ReturnType<Clock["after"]> | undefined;
     const late = new Promise<"late">((resolve) => {
       timer = clock.after(timeoutMs, () => resolve("late"));
@@ -59,14 +57,15 @@ export function createHooks({ clock, events }: { readonly clock: Clock; readonly
   }
 
   return {
-    on(name, hook, { timeoutMs = TIMEOUT_MS } = {}) {
+    on<N extends HookName>(name: N, hook: RecoveryHooks[N], { timeoutMs = TIMEOUT_MS }: HookOptions = {}): () => void {
       const set = hooks.get(name) ?? new Set();
       hooks.set(name, set);
-      const entry = { hook: hook as (at: never) => unknown, timeoutMs };
+      const entry = { hook: hook as Hook, timeoutMs };
       set.add(entry);
       return () => void set.delete(entry);
     },
-    async tell(name, at) {
+    /** Never throws; waits for each hook up to its limit. */
+    async tell<N extends HookName>(name: N, at: Parameters<RecoveryHooks[N]>[0]): Promise<void> {
       for (const { hook, timeoutMs } of [...(hooks.get(name) ?? [])]) await run(name, hook, timeoutMs, at);
     },
   };

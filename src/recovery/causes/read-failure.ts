@@ -2,7 +2,7 @@
  * A failure as signatures look at it: its words line by line without addresses and frames, the codes it names, and its status. The
  * texts were written by thousands of programs; split into words they agree more than they seem to.
  */
-import { frameOf } from "../fingerprint/trace-lines.ts";
+import { frameAt } from "../fingerprint/trace.ts";
 import { wordsOf } from "../rules/code-words.ts";
 import { INPUT_LIMITS } from "../rules/rule.ts";
 
@@ -40,7 +40,7 @@ function statusIn(text: string): number | undefined {
 function saidIn(text: string): string {
   const lines = text.split("\n");
   return lines
-    .filter((line, i) => frameOf(line.trim(), (lines[i + 1] ?? "").trim()) === undefined)
+    .filter((_, i) => frameAt(lines, i) === undefined)
     .join("\n")
     .replace(/\bhttps?:\/\/[^\s"'<>)]+/gi, " ");
 }

@@ -1,45 +1,48 @@
 /**
- * Classes of characters for the mask, as a table: one look per character and no expression that could run back. What is not
- * ASCII counts as a letter, except spaces and controls, so a text in any script is made of words.
+ * Classes of characters as a table, and where an expression ends. What is not ASCII counts as a letter, except spaces and controls,
+ * so a text in any script is made of words.
  */
-
 export const SPACE = 0;
 export const LETTER = 1;
 export const DIGIT = 2;
-/** Stands inside words, numbers, addresses and paths: . _ - / \ @ : # + $ % ~ */
+/** Stands inside words, numbers, addresses and paths. */
 export const JOINT = 3;
 export const QUOTE = 4;
 export const MARK = 5;
 
-const TABLE = new Uint8Array(128).fill(MARK);
-for (let c = 0; c < 128; c++) {
-  if (c <= 32 || c === 127) TABLE[c] = SPACE;
-  else if ((c >= 65 && c <= 90) || (c >= 97 && c <= 122)) TABLE[c] = LETTER;
-  else if (c >= 48 && c <= 57) TABLE[c] = DIGIT;
-}
+const SPACES = [
+  [0, 0x20],
+  [0x7f, 0xa0],
+  [0x2000, 0x200b],
+  [0x2028, 0x2029],
+  [0x3000, 0x3000],
+  [0xfeff, 0xfeff],
+] as const;
+
+const TABLE = new Uint8Array(0x10000).fill(LETTER).fill(MARK, 0x21, 0x7f);
+TABLE.fill(DIGIT, 0x30, 0x3a).fill(LETTER, 0x41, 0x5b).fill(LETTER, 0x61, 0x7b);
+for (const [from, to] of SPACES) TABLE.fill(SPACE, from, to + 1);
 for (const joint of "._-/\\@:#+$%~") TABLE[joint.charCodeAt(0)] = JOINT;
 for (const quote of "\"'`") TABLE[quote.charCodeAt(0)] = QUOTE;
 
 /** The class of a UTF-16 unit; NaN (past the end) is a space. */
 export function classOf(code: number): number {
-  if (code < 128) return TABLE[code] as number;
-  if (code < 0xa1 || code === 0x2028 || code === 0x2029 || code === 0xfeff || code === 0x3000) return SPACE;
-  if (code >= 0x2000 && code <= 0x200b) return SPACE;
-  return code >= 0 ? LETTER : SPACE;
+  return code >= 0 ? (TABLE[code] as number) : SPACE;
 }
 
-export function isDigit(code: number): boolean {
-  return code >= 48 && code <= 57;
+const escaped = (code: number): string => `\\u${code.toString(16).padStart(4, "0")}`;
+/** The same for expressions: what stands inside their brackets. */
+export const SPACE_CLASS = SPACES.map(([from, to]) => `${escaped(from)}-${escaped(to)}`).join("");
+
+/** Of a single word, where nothing is a space. */
+export function hasLetter(word: string): boolean {
+  return /[A-Za-z\u0080-\uffff]/.test(word);
 }
 
-export function isHexDigit(code: number): boolean {
-  return isDigit(code) || (code >= 97 && code <= 102) || (code >= 65 && code <= 70);
+/** Where a sticky expression that begins at `at` ends; -1: it does not fit. None of ours runs back further than a few characters. */
+export function endOf(expression: RegExp, text: string, at: number): number {
+  expression.lastIndex = at;
+  return expression.test(text) ? expression.lastIndex : -1;
 }
 
-export function isUpper(code: number): boolean {
-  return code >= 65 && code <= 90;
-}
-
-export function isLetter(code: number): boolean {
-  return classOf(code) === LETTER;
-}
+export const wordSet = (words: string): ReadonlySet<string> => new Set(words.split(" "));

@@ -1,48 +1,53 @@
 /**
- * The evidence of one scope: which patterns were seen, which values in which of their places, and what follows from it. A family
- * is all texts with the same plain words in the same places; families that differ in one word are joined when that place
- * has shown enough words. What it concludes depends on the set of rows it was given, not on their order.
+ * The evidence of one scope: which patterns and values were seen, and what follows from the set of them, in any order. A family is all
+ * texts with the same plain words in the same places; families that differ in one word are joined when that place has shown enough.
  */
-import { looksRandom } from "./random-word.ts";
+
 import { AROUND_PROVEN, type Kind, NAMES, valuesNeeded, wordsNeeded } from "./thresholds.ts";
-import { isTelling, NEGATIONS, type Token, VALUES, VARIABLE } from "./tokens.ts";
+import { isTelling, type Token, VALUES, VARIABLE } from "./tokens.ts";
+import { looksRandom, NEGATIONS } from "./words.ts";
 
 /** I10: values of one place that are remembered; more are never needed. */
 const VALUES_MAX = 16;
 /** Places past this one are not compared word by word between families. */
 const CONTEXT_PLACES_MAX = 32;
 
-interface Column {
-  readonly values: Set<string>;
-  readonly kinds: Set<Kind>;
-  besideValues: boolean;
-  open: boolean;
+class Column {
+  readonly values = new Set<string>();
+  readonly kinds = new Set<Kind>();
+  besideValues: boolean = false;
+  open: boolean = false;
 }
 
-export interface Family {
+export class Family {
   readonly words: number;
   /** The family it was joined to. */
   up: Family | undefined;
   /** Places of plain words that turned out to vary, with the words seen there. */
-  readonly opened: Map<number, Set<string>>;
-  readonly columns: Map<number, Column>;
+  readonly opened = new Map<number, Set<string>>();
+  readonly columns = new Map<number, Column>();
   /** Places that have shown an id, a number or another masked value. */
-  readonly idPlaces: Set<number>;
+  readonly idPlaces = new Set<number>();
   /** Names that its own rows have shown, by place, as many as prove that the place varies. */
-  readonly names: Map<number, Set<string>>;
+  readonly names = new Map<number, Set<string>>();
+
+  constructor(tokens: readonly Token[]) {
+    this.words = tokens.filter(({ kind }) => kind === "word").length;
+  }
 }
 
-interface Context {
+/** All families that are the same but for one place. */
+class Context {
   /** Those whose place holds an id, or a word that looks like one: one as soon as there is an id among them. */
-  readonly ids: Family[];
-  readonly families: Family[];
+  readonly ids: Family[] = [];
+  readonly families: Family[] = [];
   /** Those with a word that says what happened: it takes more to join them. */
-  readonly telling: Family[];
-  readonly words: Set<string>;
-  besideValues: boolean;
-  idSeen: boolean;
+  readonly telling: Family[] = [];
+  readonly words = new Set<string>();
+  besideValues: boolean = false;
+  idSeen: boolean = false;
   /** How many names, all else being the same, the place has shown; an address or an id counts for as many as prove something. */
-  names: number;
+  names = 0;
 }
 
 /** What a row changed. */
@@ -52,6 +57,16 @@ export interface Change {
   /** Roots whose templates may read differently now; absorbed ones are named with the root that took them. */
   redrawn: Family[];
   readonly absorbed: (readonly [from: Family, into: Family])[];
+}
+
+/** What a map has for a key; made when it has nothing. */
+export function entry<K, V>(map: Map<K, V>, key: K, make: () => V): V {
+  let found = map.get(key);
+  if (found === undefined) {
+    found = make();
+    map.set(key, found);
+  }
+  return found;
 }
 
 export function rootOf(family: Family): Family {
@@ -83,8 +98,8 @@ function contextKeys(pattern: readonly string[], places: number): number[] {
   [a, b] = [0x01000193, 0x27d4eb2f];
   for (let i = 0; i < places; i++) {
     const [c, d] = after[i] as [number, number];
-    keys.push((Math.imul(a ^ i, 0xc2b2ae35) ^ c) >>> 0);
-    keys[i] = (keys[i] as number) * 0x200000 + ((Math.imul(b + i, 0x9e3779b1) ^ d) >>> 11);
+    const high = (Math.imul(a ^ i, 0xc2b2ae35) ^ c) >>> 0;
+    keys.push(high * 0x200000 + ((Math.imul(b + i, 0x9e3779b1) ^ d) >>> 11));
     a = Math.imul(a ^ (hashes[i] as number), 0x01000193) ^ (a >>> 15);
     b = Math.imul(b + (hashes[i] as number), 0x85ebca6b) ^ (b >>> 13);
   }
@@ -97,7 +112,7 @@ export class Families {
 
   find(tokens: readonly Token[]): Family | undefined {
     const family = this.byPattern.get(patternOf(tokens).join(" "));
-    return family === undefined ? undefined : rootOf(family);
+    return family && rootOf(family);
   }
 
   /** Takes a row as evidence. */
@@ -106,7 +121,7 @@ export class Families {
     const pattern = patternOf(tokens);
     const key = pattern.join(" ");
     const known = this.byPattern.get(key);
-    const family = known ?? newFamily(tokens);
+    const family = known ?? new Family(tokens);
     if (known === undefined) {
       change.news = true;
       this.byPattern.set(key, family);
@@ -123,13 +138,6 @@ export class Families {
     });
     change.redrawn = [...new Set(change.redrawn.map(rootOf))];
     return change;
-  }
-
-  /** Two families whose rows read alike are one from now on; says which was absorbed. */
-  unite(a: Family, b: Family): readonly [from: Family, into: Family] {
-    const [into, from] = [rootOf(a), rootOf(b)];
-    absorb(from, into);
-    return [from, into];
   }
 
   /**
@@ -150,7 +158,7 @@ export class Families {
       const wordsAround = family.words - (kind === "word" ? 1 : 0);
       if (wordsAround < 1) continue;
       keys ??= contextKeys(pattern, places);
-      const context = this.contextOf(keys[place] as number);
+      const context = entry(this.contexts, keys[place] as number, () => new Context());
       if (names > context.names) {
         context.names = names;
         this.joinIfReady(context, wordsAround, place, change);
@@ -165,15 +173,6 @@ export class Families {
     }
   }
 
-  private contextOf(key: number): Context {
-    let context = this.contexts.get(key);
-    if (context === undefined) {
-      context = { ids: [], families: [], telling: [], words: new Set(), besideValues: false, idSeen: false, names: 0 };
-      this.contexts.set(key, context);
-    }
-    return context;
-  }
-
   /** Looks at every place of a new family: do enough families differ from it there and nowhere else? */
   private compare(tokens: readonly Token[], pattern: readonly string[], family: Family, change: Change): void {
     const places = Math.min(tokens.length, CONTEXT_PLACES_MAX);
@@ -182,7 +181,7 @@ export class Families {
       const isWord = tokens[place]?.kind === "word";
       const wordsAround = isWord ? family.words - 1 : family.words;
       if (wordsAround < 1 || (isWord && NEGATIONS.has(pattern[place] as string))) continue;
-      const context = this.contextOf(keys[place] as number);
+      const context = entry(this.contexts, keys[place] as number, () => new Context());
       context.words.add(pattern[place] as string);
       (isWord && isTelling(tokens, place) ? context.telling : context.families).push(family);
       if (!isWord) context.besideValues = true;
@@ -207,15 +206,10 @@ export class Families {
 /** How many names the place has shown with this one, in the rows of this family alone; 0 if that is nothing new. */
 function namesWith({ names }: Family, place: number, kind: Kind, name: string): number {
   if (kind === "word" || (VALUES.has(kind) && kind !== "sure")) return 0;
-  const seen = names.get(place) ?? new Set();
+  const seen = entry(names, place, () => new Set());
   if (seen.size >= NAMES.many || seen.has(name)) return 0;
-  names.set(place, seen.add(name));
+  seen.add(name);
   return seen.has(VARIABLE) ? Math.max(seen.size, NAMES.some) : seen.size;
-}
-
-function newFamily(tokens: readonly Token[]): Family {
-  const words = tokens.filter(({ kind }) => kind === "word").length;
-  return { words, up: undefined, opened: new Map(), columns: new Map(), idPlaces: new Set(), names: new Map() };
 }
 
 function patternOf(tokens: readonly Token[]): string[] {
@@ -223,12 +217,7 @@ function patternOf(tokens: readonly Token[]): string[] {
 }
 
 function columnOf(root: Family, place: number): Column {
-  let column = root.columns.get(place);
-  if (column === undefined) {
-    column = { values: new Set(), kinds: new Set(), besideValues: false, open: false };
-    root.columns.set(place, column);
-  }
-  return column;
+  return entry(root.columns, place, () => new Column());
 }
 
 /** Whether the value or its kind was new there. */
@@ -248,16 +237,13 @@ function openIfReady(column: Column): boolean {
 }
 
 function join(a: Family, b: Family, place: number, words: Iterable<string>, absorbed: Change["absorbed"]): void {
-  const into = rootOf(a);
-  const from = rootOf(b);
-  open(into, place, words);
-  if (into === from) return;
-  absorbed.push([from, into]);
-  absorb(from, into);
+  open(rootOf(a), place, words);
+  if (rootOf(a) !== rootOf(b)) absorbed.push(unite(a, b));
 }
 
-/** Everything that `from` has shown counts for `into`. */
-function absorb(from: Family, into: Family): void {
+/** Everything that the second has shown counts for the first from now on. */
+export function unite(a: Family, b: Family): readonly [from: Family, into: Family] {
+  const [from, into] = [rootOf(b), rootOf(a)];
   from.up = into;
   for (const [at, seen] of from.opened) open(into, at, seen);
   for (const [at, theirs] of from.columns) {
@@ -268,29 +254,23 @@ function absorb(from: Family, into: Family): void {
     ours.open ||= theirs.open;
     openIfReady(ours);
   }
+  return [from, into];
 }
 
 function open(family: Family, place: number, words: Iterable<string>): void {
-  const seen = family.opened.get(place) ?? new Set();
-  family.opened.set(place, seen);
+  const seen = entry(family.opened, place, () => new Set());
   for (const word of words) if (seen.size < VALUES_MAX) seen.add(word);
 }
 
 /** A row as its family reads it now: what varies is "<*>". */
 export function templateOf(root: Family, tokens: readonly Token[]): string {
-  let out = "";
-  for (let place = 0; place < tokens.length; place++) {
-    const { text } = tokens[place] as Token;
-    const variable = text === VARIABLE || root.opened.has(place) || root.columns.get(place)?.open === true;
-    if (place > 0) out += " ";
-    out += variable ? VARIABLE : text;
-  }
-  return out;
+  const varies = (place: number): boolean => root.opened.has(place) || root.columns.get(place)?.open === true;
+  return tokens.map(({ text }, place) => (varies(place) ? VARIABLE : text)).join(" ");
 }
 
 /** The values that a place has shown, for an explanation. */
 export function valuesAt(root: Family, place: number): string[] {
-  const words = root.opened.get(place) ?? [];
-  const names = root.columns.get(place)?.values ?? [];
-  return [...new Set([...words, ...names])].filter((value) => value !== VARIABLE).sort((a, b) => (a < b ? -1 : 1));
+  const values = new Set([...(root.opened.get(place) ?? []), ...(root.columns.get(place)?.values ?? [])]);
+  values.delete(VARIABLE);
+  return [...values].sort();
 }

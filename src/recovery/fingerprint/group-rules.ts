@@ -1,9 +1,9 @@
 /**
- * What people decided about groups, as plain data: "these templates are one failure", "this one is a failure of its own". Rules
- * are looked at before anything is learned, so a decision holds for the future against the learner. The more
- * particular rule wins, then the smaller id, so the order of the list means nothing.
+ * What people decided about groups, as plain data. Rules are looked at before anything is learned, so a decision holds against the
+ * learner; the more particular one wins, then the smaller id, so the order of the list means nothing.
  */
 import { MakegoodError } from "../../message/errors.ts";
+import { entry } from "./families.ts";
 import { templateId } from "./learner.ts";
 import { type Token, tokenise, VARIABLE } from "./tokens.ts";
 
@@ -23,32 +23,16 @@ export type GroupRules = readonly GroupRule[];
 
 export const RULE_LIMITS = { rulesMax: 1_000, templatesMax: 500, wordsMax: 20 } as const;
 
-export function mergeRule(id: string, topic: string, errorCode: string, templates: readonly string[], reason: string): GroupRule {
-  if (templates.length < 2) throw invalid(id, "a merge needs at least two templates");
-  return checked({ id, kind: "merge", topic, errorCode, templates, reason });
-}
-
-/** Cuts the texts that fit `template` and contain all `words` out of the group they are in. */
-export function splitRule(
-  id: string,
-  topic: string,
-  errorCode: string,
-  template: string,
-  words: readonly string[],
-  reason: string,
-): GroupRule {
-  return checked({ id, kind: "split", topic, errorCode, templates: [template], words, reason });
-}
-
 function invalid(id: string, what: string): MakegoodError {
   return new MakegoodError("invalid_config", `Group rule ${id}: ${what}.`, { rule: id });
 }
 
-function checked(rule: GroupRule): GroupRule {
-  if (rule.id === "") throw invalid("without an id", "give it one");
-  if (rule.templates.length > RULE_LIMITS.templatesMax) throw invalid(rule.id, `at most ${RULE_LIMITS.templatesMax} templates`);
-  if ((rule.words?.length ?? 0) > RULE_LIMITS.wordsMax) throw invalid(rule.id, `at most ${RULE_LIMITS.wordsMax} words`);
-  if (rule.templates.some((template) => template.trim() === "")) throw invalid(rule.id, "an empty template fits nothing");
+export function checkedRule(rule: GroupRule): GroupRule {
+  const { id, templates, words = [] } = rule;
+  if (id === "") throw invalid("without an id", "give it one");
+  if (templates.length > RULE_LIMITS.templatesMax) throw invalid(id, `at most ${RULE_LIMITS.templatesMax} templates`);
+  if (words.length > RULE_LIMITS.wordsMax) throw invalid(id, `at most ${RULE_LIMITS.wordsMax} words`);
+  if (templates.some((template) => template.trim() === "")) throw invalid(id, "an empty template fits nothing");
   return rule;
 }
 
@@ -64,9 +48,10 @@ const spaced = (text: string): string => text.replace(/\s+/g, " ").trim();
 
 /** Whether a phrase stands in a text on its own: 500 is not in 15000, "read only" and 10.0.0.1:80 may be anywhere. */
 function says(text: string, phrase: string): boolean {
-  const ends = [phrase[0] ?? "", phrase.at(-1) ?? ""].map((c) => INSIDE.test(c));
+  const inside = (c = ""): boolean => INSIDE.test(c);
   for (let at = text.indexOf(phrase); at >= 0; at = text.indexOf(phrase, at + 1)) {
-    const glued = (ends[0] && INSIDE.test(text[at - 1] ?? "")) || (ends[1] && INSIDE.test(text[at + phrase.length] ?? ""));
+    const after = at + phrase.length;
+    const glued = (inside(phrase[0]) && inside(text[at - 1])) || (inside(phrase.at(-1)) && inside(text[after]));
     if (!glued) return true;
   }
   return false;
@@ -80,13 +65,12 @@ export class RuleTable {
   constructor(rules: GroupRules) {
     if (rules.length > RULE_LIMITS.rulesMax) throw invalid("list", `at most ${RULE_LIMITS.rulesMax} rules`);
     for (const rule of rules) {
-      checked(rule);
+      checkedRule(rule);
       const rows = rule.templates.map((template) => template.split(" "));
       const constants = Math.min(...rows.map((row) => row.filter((token) => token !== VARIABLE).length));
       const scope = scopeOf(rule.topic, rule.errorCode);
-      const list = this.byScope.get(scope) ?? [];
-      list.push({ rule, rows, weight: constants + 1_000 * (rule.words?.length ?? 0) });
-      this.byScope.set(scope, list);
+      const weight = constants + 1_000 * (rule.words?.length ?? 0);
+      entry(this.byScope, scope, () => []).push({ rule, rows, weight });
       if (rule.kind === "merge") this.remember(scope, rule);
     }
     for (const list of this.byScope.values()) list.sort((a, b) => b.weight - a.weight || (a.rule.id < b.rule.id ? -1 : 1));
@@ -111,15 +95,10 @@ export class RuleTable {
     const list = this.byScope.get(scopeOf(topic, code));
     if (list === undefined) return undefined;
     const tokens = tokenise(masked);
-    let whole: string | undefined;
-    for (const { rule, rows } of list) {
-      if (!rows.some((row) => fits(row, tokens))) continue;
-      if (rule.words === undefined || rule.words.length === 0) return rule;
-      whole ??= spaced(text);
-      const said = whole;
-      if (rule.words.every((word) => says(said, spaced(word)))) return rule;
-    }
-    return undefined;
+    const said = spaced(text);
+    const decides = ({ rule: { words = [] }, rows }: Prepared): boolean =>
+      rows.some((row) => fits(row, tokens)) && words.every((word) => says(said, spaced(word)));
+    return list.find(decides)?.rule;
   }
 }
 

@@ -1,14 +1,15 @@
 /**
- * Learns the templates of one scope (a topic and an error code) from masked texts, in one pass and in bounded memory. The
- * groups follow from the set of texts alone, so two learners that have seen the same texts agree, and one takes over
- * another's state by learning from it. When a template becomes more general, the group it was is recorded as merged.
+ * Learns the templates of one scope (a topic and an error code) from masked texts, in one pass and in bounded memory. The groups follow
+ * from the set of texts alone, so two learners that have seen the same texts agree, and one takes over another's state by learning it.
  */
 import { createHash } from "node:crypto";
 import { MakegoodError } from "../../message/errors.ts";
-import { Families, type Family, rootOf, templateOf, valuesAt } from "./families.ts";
+import { entry, Families, type Family, rootOf, templateOf, unite, valuesAt } from "./families.ts";
 import { KINDS, type Kind } from "./thresholds.ts";
 import { type Token, tokenise } from "./tokens.ts";
-import { FINGERPRINT_VERSION } from "./version.ts";
+
+/** Of mask, tokens, thresholds and learner together. It is part of every key: a change of any of them is a new number. */
+export const FINGERPRINT_VERSION = 2;
 
 /** What one scope may hold (I10). */
 export const LEARNER_LIMITS = {
@@ -51,7 +52,7 @@ interface Group {
   to: Group | undefined;
 }
 
-const BY_LETTER = new Map(Object.entries(KINDS).map(([kind, [letter]]) => [letter as string, kind as Kind]));
+const BY_LETTER = new Map<string | undefined, Kind>(Object.entries(KINDS).map(([kind, [letter]]) => [letter, kind as Kind]));
 
 function encode(tokens: readonly Token[]): string {
   return tokens.map(({ kind, text }) => KINDS[kind][0] + text).join(" ");
@@ -60,14 +61,10 @@ function encode(tokens: readonly Token[]): string {
 function decode(row: string): Token[] {
   if (row === "") return [];
   return row.split(" ").map((part) => {
-    const kind = BY_LETTER.get(part[0] ?? "");
-    if (kind === undefined) {
-      throw new MakegoodError(
-        "invalid_config",
-        `A row of a template state has no token kind at "${part.slice(0, 40)}": restore a state that snapshot() made.`,
-      );
-    }
-    return { kind, text: part.slice(1) };
+    const kind = BY_LETTER.get(part[0]);
+    if (kind !== undefined) return { kind, text: part.slice(1) };
+    const text = `A row of a template state has no token kind at "${part.slice(0, 40)}": restore a state that snapshot() made.`;
+    throw new MakegoodError("invalid_config", text);
   });
 }
 
@@ -139,34 +136,15 @@ export class TemplateLearner {
     return id === undefined ? all : all.filter(({ to }) => this.resolve(to)?.id === id);
   }
 
-  /** The live templates, by text. */
-  templates(): Template[] {
-    return [...this.byId.values()].map(({ template }) => template).sort((a, b) => (a.text < b.text ? -1 : 1));
-  }
-
-  /** The values that each variable place of a masked text's group has shown. */
-  valuesSeen(masked: string): Map<number, string[]> {
-    const tokens = tokenise(masked);
+  /** The values that each place of the family of these tokens has shown. */
+  valuesSeen(tokens: readonly Token[]): string[][] {
     const root = this.families.find(tokens);
-    const out = new Map<number, string[]>();
-    if (root === undefined) return out;
-    tokens.forEach((_, place) => {
-      const values = valuesAt(root, place);
-      if (values.length > 1) out.set(place, values);
-    });
-    return out;
+    return root === undefined ? [] : tokens.map((_, place) => valuesAt(root, place));
   }
 
   snapshot(): LearnerState {
     const groups = [...this.byId.values()].map(({ template, tokens }) => ({ id: template.id, row: encode(tokens) }));
     return { version: FINGERPRINT_VERSION, rows: [...this.rows].sort(), merges: this.merges(), groups };
-  }
-
-  /** A learner with what several states of one scope know; where it does not all fit, the first state comes first. */
-  static of(scope: string, states: readonly LearnerState[], rowsMax?: number): TemplateLearner {
-    const learner = new TemplateLearner(scope, rowsMax);
-    for (const state of states) learner.absorb(state);
-    return learner;
   }
 
   /** Learns what another learner of this scope knows. A state of another version says nothing here and is left alone. */
@@ -195,22 +173,19 @@ export class TemplateLearner {
   /** Without learning. */
   private fit(tokens: readonly Token[]): Group {
     const root = this.families.find(tokens);
-    const group = root === undefined ? undefined : this.groups.get(templateOf(root, tokens));
-    if (group !== undefined) return follow(group);
-    return this.overflowGroup();
+    const group = root && this.groups.get(templateOf(root, tokens));
+    return group === undefined ? this.overflowGroup() : follow(group);
   }
 
   private overflowGroup(): Group {
-    if (this.overflow === undefined) {
-      this.overflow = {
-        template: { id: templateId(this.scope, OVERFLOW), text: OVERFLOW },
-        tokens: [],
-        family: undefined,
-        to: undefined,
-      };
-      this.byId.set(this.overflow.template.id, this.overflow);
-    }
+    this.overflow ??= this.newGroup(OVERFLOW, [], undefined);
     return this.overflow;
+  }
+
+  private newGroup(text: string, tokens: readonly Token[], family: Family | undefined): Group {
+    const group: Group = { template: { id: templateId(this.scope, text), text }, tokens, family, to: undefined };
+    this.byId.set(group.template.id, group);
+    return group;
   }
 
   private group(root: Family, tokens: readonly Token[]): Group {
@@ -218,37 +193,29 @@ export class TemplateLearner {
     const found = this.groups.get(text);
     if (found?.family !== undefined && rootOf(found.family) !== root) {
       // Rows that read alike must stay together, also when either family learns more later.
-      const [from, into] = this.families.unite(found.family, root);
+      const [from, into] = unite(found.family, root);
       this.hand(from, into);
       this.redraw(into);
       return this.group(rootOf(into), tokens);
     }
     if (found !== undefined) return found;
-    const group: Group = { template: { id: templateId(this.scope, text), text }, tokens, family: root, to: undefined };
+    const group = this.newGroup(text, tokens, root);
     this.groups.set(text, group);
-    this.byId.set(group.template.id, group);
-    const siblings = this.live.get(root) ?? new Set();
-    this.live.set(root, siblings.add(group));
+    entry(this.live, root, () => new Set()).add(group);
     return group;
   }
 
   private hand(from: Family, into: Family): void {
-    const theirs = this.live.get(from);
-    if (theirs === undefined) return;
+    const ours = entry(this.live, rootOf(into), () => new Set());
+    for (const group of this.live.get(from) ?? []) ours.add(group);
     this.live.delete(from);
-    const root = rootOf(into);
-    const ours = this.live.get(root) ?? new Set();
-    for (const group of theirs) ours.add(group);
-    this.live.set(root, ours);
   }
 
   /** A family reads differently now: groups whose template changed become the group of the new one. */
   private redraw(root: Family): void {
-    const siblings = this.live.get(root);
-    if (siblings === undefined) return;
-    for (const group of [...siblings]) {
+    for (const group of [...(this.live.get(root) ?? [])]) {
       if (templateOf(root, group.tokens) === group.template.text) continue;
-      siblings.delete(group);
+      this.live.get(root)?.delete(group);
       const next = this.group(root, group.tokens);
       group.to = next;
       this.groups.delete(group.template.text);
@@ -261,8 +228,7 @@ export class TemplateLearner {
     if (from === to || this.mergesByFrom.has(from) || this.byId.has(from)) return;
     if (this.mergesByFrom.size >= LEARNER_LIMITS.mergesMax) {
       // The oldest merge goes first: its group has had the longest time to be asked for under its new id.
-      const oldest = this.mergesByFrom.keys().next().value as string;
-      this.mergesByFrom.delete(oldest);
+      this.mergesByFrom.delete(this.mergesByFrom.keys().next().value as string);
     }
     this.mergesByFrom.set(from, { from, to, why });
   }

@@ -1,14 +1,21 @@
 /**
  * The mask: an error text with everything that changes from one failure to the next replaced by a typed placeholder. Pure, one
- * pass from left to right, no expression that could run back; a mask of a mask is itself. Spaces and control characters
- * become one space.
+ * pass from left to right; a mask of a mask is itself. Spaces and control characters become one space.
  */
-import { classOf, DIGIT, isHexDigit, isUpper, JOINT, LETTER, MARK, QUOTE, SPACE } from "./characters.ts";
-import { monthYearEnd, wordDateEnd } from "./dates.ts";
-import { isHexWord, type Joints, LOCALHOST, maskWord } from "./mask-word.ts";
-import { placeholderAt, withoutDigits } from "./placeholders.ts";
-import { queryEnd, quotedNameEnd, urlEnd } from "./spans.ts";
-import { unitOf } from "./units.ts";
+import { classOf, DIGIT, endOf, JOINT, LETTER, MARK, QUOTE, SPACE, wordSet } from "./characters.ts";
+import { unitOf, withoutDigits } from "./mask-number.ts";
+import { dateEnd, monthYearEnd, queryEnd, quotedNameEnd, urlEnd } from "./mask-spans.ts";
+import { maskLetters, maskWord } from "./mask-word.ts";
+
+/** Every placeholder, as an expression; nothing else in brackets counts as one. */
+export const PLACEHOLDER = "<(?:num|id|hex|uuid|ip|host|url|path|email|str|time|duration|size|version|bool)>";
+const PLACEHOLDER_HERE = new RegExp(PLACEHOLDER, "y");
+
+/** After these a word is a value. */
+const VALUE_MARKS = "=:(,[{";
+const CONSTANTS = wordSet("true false null none nil None True False undefined");
+
+const COLON = 58;
 
 /** What a placeholder stands for in one text. */
 export interface Hidden {
@@ -30,10 +37,8 @@ class Masker {
   /** Where the last placeholder that stood in the text itself ended, and where the last word did. */
   private placeholderEnd = -1;
   private wordEnd = -1;
-  /** Used again for each word: what joints it has. */
-  private readonly joints: Joints = { digits: false, slashes: 0, backslash: false, colons: 0 };
   /** The last mark that was not a space: tells a value (after "=" or ":") from a word. */
-  private mark = 0;
+  private mark = "";
 
   constructor(text: string, hidden?: Hidden[]) {
     this.text = text;
@@ -43,55 +48,21 @@ class Masker {
   run(): string {
     const { text } = this;
     while (this.at < text.length) {
-      const code = text.charCodeAt(this.at);
-      switch (classOf(code)) {
-        case SPACE:
-          this.space();
-          break;
-        case QUOTE:
-          this.quote();
-          break;
-        case MARK:
-          this.punctuation(code);
-          break;
-        default:
-          this.word();
-      }
+      const kind = classOf(text.charCodeAt(this.at));
+      if (kind === SPACE) {
+        this.at++;
+        this.gap = this.out !== "";
+      } else if (kind === QUOTE) this.quote();
+      else if (kind === MARK) this.punctuation();
+      else this.word();
     }
     return this.out;
   }
 
-  private space(): void {
-    const { text } = this;
-    do this.at++;
-    while (this.at < text.length && classOf(text.charCodeAt(this.at)) === SPACE);
-    this.gap = this.out !== "";
-  }
-
   private write(part: string): void {
-    if (this.gap) {
-      this.out += " ";
-      this.gap = false;
-    }
+    if (this.gap) this.out += " ";
+    this.gap = false;
     this.out += part;
-  }
-
-  private punctuation(code: number): void {
-    if (code === 60) {
-      const known = placeholderAt(this.text, this.at);
-      if (known !== undefined) {
-        const start = this.at;
-        this.at += known.length;
-        this.put(known, start);
-        this.placeholderEnd = this.at;
-        if (this.wordEnd === start) this.number = false;
-        return;
-      }
-    }
-    this.write(this.text[this.at] as string);
-    this.at++;
-    this.mark = code;
-    this.number = false;
   }
 
   /** A word or what stands for it; `from` to `to` is where it was. */
@@ -106,7 +77,22 @@ class Masker {
       this.beforeNumber = this.out;
     }
     this.write(part);
-    this.mark = 0;
+    this.mark = "";
+  }
+
+  private punctuation(): void {
+    const { text, at: start } = this;
+    const end = text[start] === "<" ? endOf(PLACEHOLDER_HERE, text, start) : -1;
+    if (end > 0) {
+      this.at = this.placeholderEnd = end;
+      this.put(text.slice(start, end), start);
+      if (this.wordEnd === start) this.number = false;
+      return;
+    }
+    this.at++;
+    this.mark = text[start] as string;
+    this.write(this.mark);
+    this.number = false;
   }
 
   private quote(): void {
@@ -123,34 +109,25 @@ class Masker {
   }
 
   private word(): void {
-    const { text } = this;
-    const start = this.at;
-    const { joints } = this;
+    const { text, at: start } = this;
     let plain = true;
     let end = start;
     for (; end < text.length; end++) {
       const code = text.charCodeAt(end);
       const kind = classOf(code);
       if (kind === LETTER) continue;
-      if (plain && (kind === DIGIT || kind === JOINT)) {
-        joints.digits = joints.backslash = plain = false;
-        joints.slashes = joints.colons = 0;
+      if (kind !== DIGIT && kind !== JOINT) break;
+      plain = false;
+      if (code === COLON && end > start && text.startsWith("//", end + 1)) {
+        this.url(start, end);
+        return;
       }
-      if (kind === DIGIT) joints.digits = true;
-      else if (kind !== JOINT) break;
-      else if (code === 58) {
-        joints.colons++;
-        if (text[end + 1] === "/" && text[end + 2] === "/" && end > start) {
-          this.url(start, end);
-          return;
-        }
-      } else if (code === 47) joints.slashes++;
-      else if (code === 92) joints.backslash = true;
     }
-    this.wordEnd = end;
-    const masked = this.placeholderEnd === start || (text.charCodeAt(end) === 60 && placeholderAt(text, end) !== undefined);
-    if (plain && !masked) this.plain(start, end);
-    else this.joined(start, end, joints, masked);
+    this.wordEnd = this.at = end;
+    // A placeholder right beside it: this is the rest of a word that was masked before.
+    const touches = this.placeholderEnd === start || (text[end] === "<" && endOf(PLACEHOLDER_HERE, text, end) > 0);
+    if (plain && !touches) this.plain(start);
+    else this.joined(start, touches);
   }
 
   /** Scheme, "://" and everything up to a space, a quote or a closing bracket. */
@@ -164,82 +141,58 @@ class Masker {
     this.put("<url>", scheme);
   }
 
-  private plain(start: number, end: number): void {
-    const { text } = this;
-    this.at = end;
-    const word = text.slice(start, end);
-    const length = end - start;
-    if (this.number && this.gap && length <= 12) {
-      const unit = unitOf(word, false);
-      if (unit !== undefined) {
-        this.extend(unit);
-        return;
-      }
-      const date = monthYearEnd(text, start, end);
-      if (date > 0) {
-        this.at = date;
-        this.extend("<time>");
-        return;
-      }
-    }
-    if (length >= 3 && length <= 9 && isUpper(text.charCodeAt(start))) {
-      const date = wordDateEnd(text, start, end);
-      if (date > 0) {
-        this.at = date;
-        this.put("<time>", start);
-        return;
-      }
-    }
-    if (isValueMark(this.mark) && CONSTANTS.has(word)) {
-      this.put("<bool>", start);
-      return;
-    }
-    const hex = length >= 6 && isHexDigit(text.charCodeAt(end - 1)) && isHexWord(word);
-    this.put(word === LOCALHOST ? "<host>" : hex ? "<hex>" : word, start);
+  private plain(start: number): void {
+    const word = this.text.slice(start, this.at);
+    if (this.number && this.gap && this.extendNumber(start, word)) return;
+    const date = isCapital(word) ? dateEnd(this.text, start) : -1;
+    if (date > 0) {
+      this.at = date;
+      this.put("<time>", start);
+    } else
+      this.put(this.mark !== "" && VALUE_MARKS.includes(this.mark) && CONSTANTS.has(word) ? "<bool>" : maskLetters(word), start);
   }
 
-  /** The number before was the beginning of something longer. */
-  private extend(placeholder: string): void {
+  /** Whether the number before was the beginning of something longer, "5 seconds" or "17 Jun 2005"; then that is written. */
+  private extendNumber(start: number, word: string): boolean {
+    const unit = unitOf(word, false);
+    const date = isCapital(word) ? monthYearEnd(this.text, start) : -1;
+    if (unit === undefined && date < 0) return false;
+    if (date > 0) this.at = date;
     this.out = this.beforeNumber;
     this.gap = false;
     this.hidden?.pop();
-    this.put(placeholder, this.numberFrom);
+    this.put(unit ?? "<time>", this.numberFrom);
+    return true;
   }
 
-  /** `touches`: a placeholder stands right beside it, so it is the rest of a word that was masked before. */
-  private joined(start: number, wordEnd: number, joints: Joints, touches: boolean): void {
-    const { text } = this;
+  private joined(start: number, touches: boolean): void {
+    const { text, wordEnd } = this;
     let end = wordEnd;
     // Sentence marks at the end belong to the text around the word.
-    while (end > start && isTrailing(text.charCodeAt(end - 1))) {
-      end--;
-      if (text.charCodeAt(end) === 58) joints.colons--;
-    }
-    this.at = wordEnd;
+    while (end > start && isTrailing(text.charCodeAt(end - 1))) end--;
     if (end > start) {
       const word = text.slice(start, end);
-      const masked = touches ? withoutDigits(word) : maskWord(word, joints);
+      const masked = touches ? withoutDigits(word) : maskWord(word);
       this.put(masked, start, end);
       if (masked === "<path>" && end === wordEnd && text[end] === "?") this.at = queryEnd(text, end);
     }
     if (end < wordEnd) {
       this.write(text.slice(end, wordEnd));
-      this.mark = text.charCodeAt(wordEnd - 1);
+      this.mark = text[wordEnd - 1] as string;
       this.number = false;
     }
   }
 }
 
+/** One of . : - # */
 function isTrailing(code: number): boolean {
   return code === 46 || code === 58 || code === 45 || code === 35;
 }
 
-/** After = : ( , [ { a word is a value. */
-function isValueMark(code: number): boolean {
-  return code === 61 || code === 58 || code === 40 || code === 44 || code === 91 || code === 123;
+function isCapital(word: string): boolean {
+  const code = word.charCodeAt(0);
+  return code >= 65 && code <= 90;
 }
-
-const CONSTANTS = new Set("true false null none nil None True False undefined".split(" "));
 
 /** What the mask hides, in the order of its placeholders. */
 export function hiddenIn(text: string): Hidden[] {

@@ -5,15 +5,9 @@
 import { MakegoodError } from "../../message/errors.ts";
 import { type LearnerState, TemplateLearner } from "./learner.ts";
 
-export interface StoredTemplates {
-  /** 0 when nothing is stored yet. */
-  readonly revision: number;
-  readonly state: LearnerState | undefined;
-}
-
 export interface TemplateStore {
-  /** `known`: a revision whose state the caller has already; where it is still that one, the state may be left out. */
-  load(scope: string, known?: number): Promise<StoredTemplates>;
+  /** `known`: a revision whose state the caller has already; where it is still that one, the state may be left out. 0: nothing is stored. */
+  load(scope: string, known?: number): Promise<{ readonly revision: number; readonly state: LearnerState | undefined }>;
   /** Writes only if the stored revision is still `expected`; false when another process was faster. */
   save(scope: string, state: LearnerState, expected: number): Promise<boolean>;
 }
@@ -21,13 +15,7 @@ export interface TemplateStore {
 const ROUNDS_MAX = 20;
 
 /** What a store had of a learner when the two were last brought together. */
-interface Synced {
-  readonly store: TemplateStore;
-  readonly revision: number;
-  readonly counts: string;
-}
-
-const lastSynced = new WeakMap<TemplateLearner, Synced>();
+const lastSynced = new WeakMap<TemplateLearner, { store: TemplateStore; revision: number; counts: string }>();
 
 /**
  * Returns the learner to go on with: what the store has, and what `learner` knows beyond it. Ids of both resolve in it. At the
@@ -35,38 +23,29 @@ const lastSynced = new WeakMap<TemplateLearner, Synced>();
  * the same learner and only what it learned is saved: to learn two thousand rows again for each new one would take most of a second.
  */
 export async function syncTemplates(store: TemplateStore, learner: TemplateLearner): Promise<TemplateLearner> {
+  const { scope, rowsMax } = learner;
   const last = lastSynced.get(learner);
   const known = last?.store === store ? last : undefined;
   for (let round = 0; round < ROUNDS_MAX; round++) {
-    const { revision, state } = await store.load(learner.scope, known?.revision);
-    if (known !== undefined && revision === known.revision) {
-      const { counts } = learner;
-      if (counts === known.counts) return learner;
-      if (!(await store.save(learner.scope, learner.snapshot(), revision))) continue;
-      lastSynced.set(learner, { store, revision: revision + 1, counts });
-      return learner;
-    }
-    const mine = learner.snapshot();
-    const both = TemplateLearner.of(learner.scope, state === undefined ? [mine] : [state, mine], learner.rowsMax);
-    const next = both.snapshot();
-    const stands = state !== undefined && same(state, next);
-    if (!stands && !(await store.save(learner.scope, next, revision))) continue;
-    lastSynced.set(both, { store, revision: stands ? revision : revision + 1, counts: both.counts });
-    return both;
+    const { revision, state } = await store.load(scope, known?.revision);
+    const alone = known?.revision === revision;
+    if (alone && known.counts === learner.counts) return learner;
+    const next = alone ? learner : new TemplateLearner(scope, rowsMax);
+    if (!alone && state !== undefined) next.absorb(state);
+    if (!alone) next.absorb(learner.snapshot());
+    // Before anything is awaited: what is learned meanwhile is to be saved next time.
+    const { counts } = next;
+    const snapshot = next.snapshot();
+    const stands = !alone && state !== undefined && same(state, snapshot);
+    if (!stands && !(await store.save(scope, snapshot, revision))) continue;
+    lastSynced.set(next, { store, revision: stands ? revision : revision + 1, counts });
+    return next;
   }
-  throw new MakegoodError(
-    "revision_conflict",
-    `The templates of ${learner.scope} changed ${ROUNDS_MAX} times while they were being saved: try again later.`,
-    { scope: learner.scope },
-  );
+  const text = `The templates of ${scope} changed ${ROUNDS_MAX} times while they were being saved: try again later.`;
+  throw new MakegoodError("revision_conflict", text, { scope });
 }
 
 function same(a: LearnerState, b: LearnerState): boolean {
-  return (
-    a.version === b.version &&
-    a.rows.length === b.rows.length &&
-    a.merges.length === b.merges.length &&
-    a.groups.length === b.groups.length &&
-    a.rows.every((row, i) => row === b.rows[i])
-  );
+  const counts = ({ version, rows, merges, groups }: LearnerState) => [version, rows.length, merges.length, groups.length].join();
+  return counts(a) === counts(b) && a.rows.every((row, i) => row === b.rows[i]);
 }

@@ -2,7 +2,7 @@
 import { MakegoodError } from "../../message/errors.ts";
 import type { Candidate } from "../candidates/candidate.ts";
 import { isClosed, isExecuting } from "../candidates/candidate-state.ts";
-import { mergeRule, RULE_LIMITS } from "../fingerprint/group-rules.ts";
+import { checkedRule, RULE_LIMITS } from "../fingerprint/group-rules.ts";
 import { everyPage } from "../pages.ts";
 import { line } from "../provenance.ts";
 import type { Records } from "../records.ts";
@@ -95,7 +95,7 @@ export function mergeDecision(
   const [first, ...more] = contained;
   if (first === undefined) refuseFull(book);
   const id = first?.[0] ?? `merge-${ids()}`;
-  const rule = mergeRule(id, topic, errorCode, templates, why);
+  const rule = checkedRule({ id, kind: "merge", topic, errorCode, templates, reason: why });
   const groupPlaces = [into, ...parts].map(({ fingerprint }) => placeOf(fingerprint));
   const places = [...new Set([...groupPlaces, ...contained.flatMap(([, kept]) => kept.places)])];
   const text = groupRuleText({ rule, target: identityOf(into), places });

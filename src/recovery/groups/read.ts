@@ -2,9 +2,9 @@
 import { MakegoodError } from "../../message/errors.ts";
 import { failureOf, type Occurrence } from "../failures/failure.ts";
 import type { FailurePlaces } from "../failures/place-failures.ts";
+import { differences } from "../fingerprint/differences.ts";
 import type { Fingerprints } from "../fingerprint/fingerprint.ts";
 import { OVERFLOW } from "../fingerprint/learner.ts";
-import { why } from "../fingerprint/why.ts";
 import type { Records } from "../records.ts";
 import type { Group } from "./group.ts";
 import type { RegroupDeps } from "./merge.ts";
@@ -68,7 +68,7 @@ function resolution({ resolvedAt, resolvedBy, resolvedIn, regressedAt, regressed
 }
 
 function comparison(group: Group, one: Occurrence, other: Occurrence, fingerprints: Fingerprints): string[] {
-  const { variables, hidden } = why(fingerprints, failureOf(group, one), failureOf(group, other));
+  const { variables, hidden } = differences(fingerprints, failureOf(group, one), failureOf(group, other));
   const sentences: string[] = [];
   const differing = hidden.filter(({ values }) => values[0] !== values[1]);
   if (differing.length > 0) {

@@ -4,7 +4,7 @@ import { MakegoodError } from "../../message/errors.ts";
 import { isClosed } from "../candidates/candidate-state.ts";
 import { failureOf, type Occurrence } from "../failures/failure.ts";
 import { Fingerprints, ruleFingerprint } from "../fingerprint/fingerprint.ts";
-import { type GroupRule, RULE_LIMITS } from "../fingerprint/group-rules.ts";
+import { checkedRule, type GroupRule, RULE_LIMITS } from "../fingerprint/group-rules.ts";
 import { everyPage } from "../pages.ts";
 import { line } from "../provenance.ts";
 import type { Records } from "../records.ts";
@@ -65,7 +65,7 @@ async function partOf(recovery: Records, group: Group, words: readonly string[],
   const undone: string[] = [];
   for (let time = 1; time <= TIMES_MAX; time++) {
     const id = splitId(group, words, time);
-    const rule: GroupRule = { id, kind: "split", topic, errorCode, templates, words: all, reason };
+    const rule = checkedRule({ id, kind: "split", topic, errorCode, templates, words: all, reason });
     // Wherever it happened: a split is about the words, and the rule's group keeps the place of the one it came from.
     const { key: fingerprint, failureMatchId, template } = ruleFingerprint(rule, placeOf(group.fingerprint));
     const identity: GroupIdentity = { ...identityOf(group), fingerprint, failureMatchId, template, groupRule: id };

@@ -10,7 +10,7 @@ import type { CandidateWrite } from "../../../src/recovery/candidates/candidates
 import type { IngestSettings } from "../../../src/recovery/candidates/rounds.ts";
 import type { NewOccurrence } from "../../../src/recovery/failures/failure.ts";
 import type { Ingested } from "../../../src/recovery/failures/ingest.ts";
-import { failureMatchId } from "../../../src/recovery/fingerprint/match-id.ts";
+import { failureMatchId } from "../../../src/recovery/fingerprint/fingerprint.ts";
 import type { GroupIdentity } from "../../../src/recovery/groups/group.ts";
 import type { Paged } from "../../../src/recovery/pages.ts";
 import type { NewProvenance } from "../../../src/recovery/provenance.ts";

@@ -1,6 +1,6 @@
 /** The top frame of stack traces in eight languages, and the message that stands with them. Every trace is written by us. */
 import { describe, expect, it } from "vitest";
-import { messageOf, topFrame } from "../../../src/recovery/fingerprint/top-frame.ts";
+import { messageOf, topFrame } from "../../../src/recovery/fingerprint/trace.ts";
 
 const TRACES: readonly (readonly [language: string, trace: string, frame: string, message: string])[] = [
   [

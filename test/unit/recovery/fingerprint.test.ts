@@ -1,10 +1,11 @@
 /** Fingerprints: what makes two failures one, the id that follows from it, rules made by hand, and the explanation. */
 import { describe, expect, it } from "vitest";
-import { type Failure, FINGERPRINT_LIMITS, Fingerprints } from "../../../src/recovery/fingerprint/fingerprint.ts";
-import { mergeRule, RuleTable, splitRule } from "../../../src/recovery/fingerprint/group-rules.ts";
-import { failureMatchId } from "../../../src/recovery/fingerprint/match-id.ts";
-import { FINGERPRINT_VERSION } from "../../../src/recovery/fingerprint/version.ts";
-import { why } from "../../../src/recovery/fingerprint/why.ts";
+import { differences } from "../../../src/recovery/fingerprint/differences.ts";
+import { type Failure, FINGERPRINT_LIMITS, Fingerprints, failureMatchId } from "../../../src/recovery/fingerprint/fingerprint.ts";
+import { checkedRule, type GroupRule, RULE_LIMITS, RuleTable } from "../../../src/recovery/fingerprint/group-rules.ts";
+import { FINGERPRINT_VERSION } from "../../../src/recovery/fingerprint/learner.ts";
+import type { Group } from "../../../src/recovery/groups/group.ts";
+import { mergeDecision } from "../../../src/recovery/groups/merge.ts";
 import { sample } from "./fingerprint-fixtures.ts";
 import { createMemoryTemplateStore } from "./memory-template-store.ts";
 
@@ -15,6 +16,12 @@ const failure = (text: string, more: Partial<Failure> = {}): Failure => ({
   errorMessage: text,
   ...more,
 });
+
+const mergeRule = (id: string, topic: string, errorCode: string, templates: readonly string[], reason: string): GroupRule =>
+  checkedRule({ id, kind: "merge", topic, errorCode, templates, reason });
+
+const splitRule = (id: string, topic: string, errorCode: string, template: string, words: readonly string[], reason: string) =>
+  checkedRule({ id, kind: "split", topic, errorCode, templates: [template], words, reason });
 
 describe("the key", () => {
   it("holds topic, sink, code, template and top frame, and the version", () => {
@@ -104,9 +111,9 @@ describe("processes", () => {
     const [one, other, late] = [new Fingerprints(), new Fingerprints(), new Fingerprints()];
     const early = one.of(failure("mailbox handed to user ann")).key;
     const theirs = other.of(failure("mailbox handed to user bo")).key;
-    await one.sync(store);
-    await other.sync(store);
-    await one.sync(store);
+    await one.open(store, "billing/charge", "TIMEOUT");
+    await other.open(store, "billing/charge", "TIMEOUT");
+    await one.open(store, "billing/charge", "TIMEOUT");
     await late.open(store, "billing/charge", "TIMEOUT");
     const now = [one, other, late].map((each) => each.of(failure("mailbox handed to user cy")).key);
     expect(new Set(now).size).toBe(1);
@@ -192,7 +199,10 @@ describe("rules made by hand", () => {
   });
 
   it("refuses rules that cannot work", () => {
-    expect(() => mergeRule("r", "t", "c", ["one"], "")).toThrow(/at least two templates/);
+    expect(mergeDecision({ rules: [], byId: new Map() }, {} as Group, [], ["one"], "", () => "new")).toBeNull();
+    const many = Array.from({ length: RULE_LIMITS.templatesMax + 1 }, (_, i) => `${i}`);
+    expect(() => mergeRule("r", "t", "c", many, "")).toThrow(/at most 500 templates/);
+    expect(() => splitRule("r", "t", "c", "x", many, "")).toThrow(/at most 20 words/);
     expect(() => splitRule("r", "t", "c", " ", [], "")).toThrow(/empty template/);
     expect(() => splitRule("", "t", "c", "x", [], "")).toThrow(/give it one/);
     expect(() => new RuleTable(Array.from({ length: 1_001 }, () => merged))).toThrow(/at most 1000 rules/);
@@ -204,21 +214,31 @@ describe("why", () => {
     const fingerprints = new Fingerprints();
     const [a, b] = [failure("session 5 closed for user ann"), failure("session 77 closed for user bo")];
     const first = fingerprints.of(a).key;
-    const answer = why(fingerprints, a, b);
-    expect(answer).toMatchObject({
-      together: true,
-      same: ["topic", "sink", "code", "frame", "template", "rule"],
-      template: "session <*> closed for user <*>",
+    expect(differences(fingerprints, a, b)).toEqual({
       hidden: [{ placeholder: "<num>", values: ["5", "77"] }],
+      variables: [{ values: ["ann", "bo"], seen: ["ann", "bo"] }],
     });
-    expect(answer.variables).toEqual([{ place: 5, values: ["ann", "bo"], seen: ["ann", "bo"] }]);
-    expect(answer.merges.map(({ from }) => from)).toContain(first.split(".")[1]);
-    expect(answer.text).toContain("Their templates were merged");
+    const now = fingerprints.of(a);
+    expect(now).toEqual(fingerprints.of(b));
+    expect(now.template).toBe("session <*> closed for user <*>");
+    expect(now.key).not.toBe(first);
+    const merges = fingerprints.merges(a.topic, a.errorCode, now.key);
+    expect(merges.map(({ from }) => from)).toContain(first.split(".")[1]);
+    expect(merges.map(({ why }) => why)).toContain(`"session <*> closed for user ann" became "${now.template}"`);
   });
 
   it("says what parts two failures", () => {
-    const answer = why(new Fingerprints(), failure("worker started"), failure("worker stopped", { sink: "webhook" }));
-    expect(answer).toMatchObject({ together: false, different: ["sink", "template"] });
-    expect(answer.text).toBe('Different sink, template: "worker started" and "worker stopped".');
+    const fingerprints = new Fingerprints();
+    const [a, b] = [failure("worker started"), failure("worker stopped", { sink: "webhook" })];
+    expect(differences(fingerprints, a, b)).toEqual({ hidden: [], variables: [{ values: ["started", "stopped"], seen: [] }] });
+    const [one, other] = [fingerprints.of(a), fingerprints.of(b)];
+    expect([one.template, other.template]).toEqual(["worker started", "worker stopped"]);
+    expect(one.key).not.toBe(other.key);
+    expect(fingerprints.merges(a.topic, a.errorCode, one.key)).toEqual([]);
+  });
+
+  it("says what is hidden as far as both hide the same", () => {
+    const [a, b] = [failure("job 5 took 7 s on 10.0.0.1"), failure("job 6 took 80 ms on 10.0.0.2")];
+    expect(differences(new Fingerprints(), a, b).hidden).toEqual([{ placeholder: "<num>", values: ["5", "6"] }]);
   });
 });
