@@ -1,16 +1,9 @@
-/**
- * What is given to the operations of the recovery engine, and what they answer. The folders beside this file each carry out one part;
- * engine.ts puts them together. A refusal is thrown as a MakegoodError whose code and text say what to do.
- */
-import type { ActionInfo } from "./actions/action.ts";
+/** What is given to the operations of the recovery engine. A refusal is thrown as a MakegoodError whose code and text say what to do. */
 import type { Candidate } from "./candidates/candidate.ts";
 import type { createRecovery } from "./engine.ts";
-import type { Occurrence } from "./failures/failure.ts";
 import type { Group } from "./groups/group.ts";
-import type { ActorType, Provenance } from "./provenance.ts";
-import type { RedrivePreview } from "./redrive/redrive.ts";
+import type { ActorType } from "./provenance.ts";
 import type { ExecutionRequest } from "./redrive/request.ts";
-import type { Evaluation } from "./rules/evaluate.ts";
 
 /** Who asks. A token's name, or a program's. */
 export interface Actor {
@@ -53,34 +46,9 @@ export interface EvaluateRequest {
   readonly occurrenceCount?: number | undefined;
 }
 
-export interface EvaluateAnswer {
-  readonly evaluation: Evaluation;
-  readonly fingerprint: string;
-  readonly failureMatchId: string;
-  readonly template: string;
-  /** The group it would join; null: it would be a new one. */
-  readonly groupId: number | null;
-  readonly durationMs: number;
-}
-
 export interface CandidateInGroup {
   readonly candidate: Candidate;
   readonly group: Group;
-}
-
-export interface CandidateDetail extends CandidateInGroup {
-  /** The newest occurrences: what was known. */
-  readonly inputs: readonly Occurrence[];
-  readonly action: ActionInfo | null;
-  /** Approvals still needed before it may be executed; 0: none. */
-  readonly approvalsMissing: number;
-  /** Set when what was approved no longer stands: the group changed or grew since, or it was too long ago. */
-  readonly lapsed: boolean;
-  /** Which of these, in words. */
-  readonly lapsedReason: string | null;
-  /** What an execution would touch now. */
-  readonly blastRadius: RedrivePreview;
-  readonly provenance: readonly Provenance[] | null;
 }
 
 export interface Versioned extends Actor {

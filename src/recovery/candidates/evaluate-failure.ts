@@ -10,7 +10,7 @@ import { OUTSIDE_TOPIC, sinkName } from "../failures/incoming.ts";
 import { mask } from "../fingerprint/mask.ts";
 import type { Group } from "../groups/group.ts";
 import type { Records } from "../records.ts";
-import type { EvaluateAnswer, EvaluateRequest } from "../recovery.ts";
+import type { EvaluateRequest } from "../recovery.ts";
 import { type Evaluation, evaluate } from "../rules/evaluate.ts";
 import type { RuleSet } from "../rules/rule-set.ts";
 import type { Candidate } from "./candidate.ts";
@@ -78,7 +78,7 @@ export async function confidenceNow(deps: CandidateDeps, { groupId, selectedActi
 }
 
 /** A question about a failure that need not have happened: nothing is learned from it. */
-export async function evaluateRequest(deps: CandidateDeps, request: EvaluateRequest): Promise<EvaluateAnswer> {
+export async function evaluateRequest(deps: CandidateDeps, request: EvaluateRequest) {
   const { recovery, topics, places, clock } = deps;
   const startedMs = clock.monotonicMs();
   const stackTrace = request.stackTrace === undefined ? null : cleanText(request.stackTrace);
@@ -102,6 +102,7 @@ export async function evaluateRequest(deps: CandidateDeps, request: EvaluateRequ
     fingerprint,
     failureMatchId: failureMatchId ?? place.failureMatchId,
     template,
+    /** The one it would join; null: it would be a new one. */
     groupId: group?.groupId ?? null,
     durationMs: clock.monotonicMs() - startedMs,
   };

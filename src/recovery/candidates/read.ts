@@ -3,7 +3,7 @@ import { actionInfo } from "../actions/info.ts";
 import type { Group } from "../groups/group.ts";
 import type { Paged } from "../pages.ts";
 import type { Records } from "../records.ts";
-import type { CandidateDetail, CandidateInGroup } from "../recovery.ts";
+import type { CandidateInGroup } from "../recovery.ts";
 import type { Candidate } from "./candidate.ts";
 import type { CandidateFilter } from "./candidates-sql.ts";
 import { blastRadiusOf, type CandidateDeps, find } from "./found.ts";
@@ -15,7 +15,7 @@ export async function candidateDetail(
   deps: CandidateDeps,
   candidateId: number,
   { provenance = false }: { readonly provenance?: boolean | undefined } = {},
-): Promise<CandidateDetail> {
+) {
   const { candidate, group, standing } = await find(deps, candidateId);
   const { recovery, catalogue } = deps;
   const { groupId, selectedAction } = candidate;

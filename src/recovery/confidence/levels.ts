@@ -3,7 +3,6 @@
  * kind has one voice at most, however often it was tried: what works is tried more often, and would drown the rest.
  */
 import type { Evidence } from "./confidence.ts";
-import type { OutcomeCount } from "./numbers.ts";
 import { countsOf, type Observation, repairBefore, teachesOthers } from "./observation.ts";
 import { decayed, merged, type OutcomeCounts } from "./outcome-counts.ts";
 import { ALIKE, LEVELS, VOICE } from "./priors.ts";
@@ -160,7 +159,7 @@ export function repairNotes(evidence: readonly ActionEvidence[]): string[] {
 }
 
 /** Of all groups together, as they weigh at the newest of them; by action. */
-export function totalsOf(observations: readonly Observation[]): OutcomeCount[] {
+export function totalsOf(observations: readonly Observation[]) {
   const sums = new Map<string, OutcomeCounts>();
   for (const each of observations) {
     if (repairBefore(each) === null) sums.set(each.action, merged(sums.get(each.action), countsOf(each)));

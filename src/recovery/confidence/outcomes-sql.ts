@@ -14,7 +14,6 @@ import { type NewProvenance, SYSTEM } from "../provenance.ts";
 import { LIST_MS_MAX } from "../redrive/redrive.ts";
 import { membersOf } from "../rows.ts";
 import { totalsOf } from "./levels.ts";
-import type { Learned, RecoveryStats } from "./numbers.ts";
 
 /** I10: how many of the newest are read, of a group and of all. Those before them have faded, or are many. */
 const READ = { group: 200, all: 1_000 } as const;
@@ -76,6 +75,14 @@ const learnSql = (s: string, clock: string) => `insert into ${s}.recovery_observ
   join ${s}.recovery_group g on g.id = x.group_id left join ${s}.redrive r on r.id = x.redrive_id
   order by x.group_id
   on conflict (redrive_id, group_id, run) do update set healed = o.healed + excluded.healed, failed = o.failed + excluded.failed, at = excluded.at`;
+
+/** What became of messages of a group that an execution touched, beyond what was known before. */
+export interface Learned extends Pick<Observation, "groupId" | "action" | "healed" | "failed"> {
+  /** The execution's redrive; absent: an execution of its own. */
+  readonly redriveId?: string | undefined;
+  /** What was repaired before it. */
+  readonly repair?: string | undefined;
+}
 
 /** Each group at most once for a redrive. */
 export async function learnIn(s: string, run: Run, learned: readonly Learned[], now: Date | undefined): Promise<void> {
@@ -157,8 +164,8 @@ export function createOutcomes(home: Home) {
       const [[executions, explored] = []] = await run(text, [sinceMs]);
       return { executions: Number(executions), explored: Number(explored) };
     },
-    /** Topics that start with one of `except` do not count as uningested. */
-    async stats(except: readonly string[]): Promise<RecoveryStats> {
+    /** Candidates of all rounds; merged groups count where they are now. Topics that start with one of `except` do not count as uningested. */
+    async stats(except: readonly string[]) {
       const counts = new Map((await run(statsSql(s), [except])).map(([name, n]) => [name as string, Number(n)]));
       const observations = (await run(readSql(s), [null])).map(OBSERVATION.of);
       const of = (name: string) => counts.get(name) ?? 0;

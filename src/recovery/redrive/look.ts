@@ -4,7 +4,7 @@ import type { Home, Inside, Run } from "../../store/home.ts";
 import { clockSql } from "../../store/shared/clock-sql.ts";
 import type { At } from "../../store/store.ts";
 import { columns, flag, int, intOrNull, text, textOrNull } from "../columns.ts";
-import type { Learned } from "../confidence/numbers.ts";
+import type { Learned } from "../confidence/outcomes-sql.ts";
 import { learnIn } from "../confidence/outcomes-sql.ts";
 import { verdictOf } from "./next-step.ts";
 import { addCounts, ITEM_STATES, REDRIVE_GROUP, type Redrive, type RedriveMode, readRedrive, takeUnder } from "./redrive.ts";
