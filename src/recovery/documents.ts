@@ -61,7 +61,7 @@ export function createDocuments(home: Home) {
   const { s } = home;
   const run = home.read("read documents");
   const read = async (from: string, values: unknown[]) =>
-    (await run(`select ${DOCUMENT.list} from ${s}.${from}`, values)).map((row) => DOCUMENT.of(row));
+    (await run(`select ${DOCUMENT.list} from ${s}.${from}`, values)).map(DOCUMENT.of);
   return {
     async get(kind: DocumentKind, id: string) {
       const [found] = await read("recovery_document d where d.kind = $1 and d.id = $2 and d.text is not null", [kind, id]);

@@ -47,11 +47,7 @@ export function createProvenance(home: Home) {
         where.push(`p.${name} = $${values.length}`);
       }
       const text = `select ${PROVENANCE.list} from ${s}.recovery_provenance p where ${where.join(" and ")} order by p.id desc limit $2::int`;
-      return paged(
-        (await run(text, values)).map((row) => PROVENANCE.of(row)),
-        page.limit,
-        (last) => String(last.provenanceId),
-      );
+      return paged((await run(text, values)).map(PROVENANCE.of), page.limit, (last) => String(last.provenanceId));
     },
     note: (lines: readonly NewProvenance[], at: At = {}) =>
       home.transaction("note", ({ run: inside }) => record(s, inside, lines, at)),

@@ -100,7 +100,7 @@ export async function listOccurrences(s: string, run: Run, groupId: number, page
       where k.message_id is not null and ${isOpen} is ${open ? "" : "not "}true order by k.id desc limit $2::int) o on true
     order by o.id desc`;
   const rows = await run(open === undefined ? newest(`${record.list}, null`, "$2::int") : looked, values);
-  const found = rows.filter(([id]) => id !== null).map((row) => record.of(row));
+  const found = rows.filter(([id]) => id !== null).map(record.of);
   const { data, nextCursor } = paged(found, limit, ({ occurrenceId }) => String(occurrenceId));
   return { data, nextCursor: nextCursor ?? rows[0]?.at(-1) ?? null };
 }

@@ -99,7 +99,7 @@ export function createGroups(home: Home) {
     /** Open ones, oldest death first. Topics that start with one of `except` are left out. */
     async uningested(limit: number, except: readonly string[]) {
       const text = `select ${DEAD_FAILURE.list} ${waitingFrom(s, "$2")} order by d.died_at, d.id limit $1::int`;
-      return (await run(text, [limit, except])).map((row) => DEAD_FAILURE.of(row));
+      return (await run(text, [limit, except])).map(DEAD_FAILURE.of);
     },
     /** The group itself, also when it was merged into another. */
     group: (groupId: number) => readGroup(s, run, groupId),
@@ -115,7 +115,7 @@ export function createGroups(home: Home) {
     /** These, by their ids; the groups themselves, also where they were merged. */
     async groupsById(ids: readonly number[]): Promise<Map<number, Group>> {
       const rows = await run(`select ${record.list} from ${s}.recovery_group g where g.id = any ($1::bigint[])`, [ids]);
-      return new Map(rows.map((row) => record.of(row)).map((group) => [group.groupId, group]));
+      return new Map(rows.map(record.of).map((group) => [group.groupId, group]));
     },
     async groups(filter: GroupFilter): Promise<Paged<Group>> {
       const ofTenant = filter.tenantId === undefined ? null : await few(run, ofTenantSql(s), [filter.tenantId]);
@@ -123,7 +123,7 @@ export function createGroups(home: Home) {
       const { text, values } = groupsSql(s, filter, { ofTenant, reported });
       const rows = await run(text, values);
       const { data, nextCursor } = paged(rows, filter.limit, (last) => last.at(-1) as string);
-      return { data: data.map((row) => record.of(row)), nextCursor };
+      return { data: data.map(record.of), nextCursor };
     },
     occurrences: (groupId: number, page: OccurrencePage) => listOccurrences(s, run, groupId, page),
   };
