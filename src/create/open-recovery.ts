@@ -53,23 +53,27 @@ export function openRecovery(options: RecoveryOptions | false | undefined, parts
       if (record.name !== RECOVERY_TOPIC || record.sink.kind !== "function") return undefined;
       return evaluateMessage && functionSink((payload, delivery) => evaluateMessage(payload, delivery.attempt));
     },
-    hold: createHold(engine.start, engine.stop),
+    hold: createHold(() => {
+      engine.start();
+      return engine.stop;
+    }),
   };
 }
 
-/** At work from the first one that holds it until the last one lets go. */
-export function createHold(start: () => void, stop: () => Promise<void>): () => () => Promise<void> {
+/** At work from the first one that holds it until the last one lets go. `start` returns how to stop. */
+export function createHold(start: () => () => Promise<void>): () => () => Promise<void> {
   let holders = 0;
-  let ending: Promise<void> = Promise.resolve();
+  let stop = async (): Promise<void> => {};
+  let ending = Promise.resolve();
+  const begin = (): void => {
+    stop = start();
+  };
   return () => {
-    holders++;
-    if (holders === 1) void ending.then(start);
+    if (++holders === 1) void ending.then(begin);
     let held = true;
     return async () => {
-      if (!held) return;
+      if (held && --holders === 0) ending = ending.then(() => stop());
       held = false;
-      holders--;
-      if (holders === 0) ending = ending.then(stop);
       await ending;
     };
   };

@@ -11,7 +11,7 @@ import type { Events, MakegoodEvent } from "../observe/events.ts";
 import type { Finding } from "../observe/finding.ts";
 import { within } from "../platform/clock.ts";
 import { once } from "../platform/once.ts";
-import { createBringOver } from "../recovery/beside/bring-over.ts";
+import { type BringOver, createBringOver } from "../recovery/beside/bring-over.ts";
 import { createMirrors } from "../recovery/beside/mirror-sql.ts";
 import { createReplaySink } from "../recovery/beside/replay-sink.ts";
 import { createDeclare, topicsBeside } from "../recovery/beside/topics-beside.ts";
@@ -70,7 +70,7 @@ export async function openBeside(options: MakegoodOptions, parts: BesideParts) {
     },
     checkPayload: () => {},
   }) as OpenedRecovery;
-  const { origin } = engine.recovery;
+  const { origin, startRedrive } = engine.recovery;
   const replaySink = createReplaySink(primary, here, mirrors, origin);
   const inner = await parts.create({
     store: here,
@@ -86,7 +86,7 @@ export async function openBeside(options: MakegoodOptions, parts: BesideParts) {
   });
   const standing = createStanding(parts, inner);
   const declare = createDeclare(primary.topics, here.topics);
-  const over = createBringOver({ primary, here, mirrors, declare, events, ids, clock });
+  const over = createBringOver(primary, here, mirrors, declare, parts);
   /** What is asked of both stores does not wait for the home. */
   const orElse = async <T>(otherwise: T, work: () => Promise<T>): Promise<T> => {
     try {
@@ -110,18 +110,16 @@ export async function openBeside(options: MakegoodOptions, parts: BesideParts) {
     if (carried) throw carriedError({ ...carried, messageId: one.id });
     return primary.intervene(one);
   };
-  let stop = async (): Promise<void> => {};
-  const start = (): void => {
-    stop = atWork(parts, { inner, engine, over, survey, standing });
-  };
   return {
     recovery: {
       ...engine.recovery,
-      ...refusals(engine.recovery),
+      edit: () => refuse("a message of this store keeps its payload"),
+      startRedrive: async (...[request, actor]: Parameters<Recovery["startRedrive"]>) =>
+        request.mode === "reopen" ? refuse("what this store resolved stays so") : startRedrive(request, actor),
       origin: (id: string) => orElse(null, () => origin(id)),
     },
     sinkOf: () => undefined,
-    hold: createHold(start, () => stop()),
+    hold: createHold(() => atWork(parts, inner, standing, engine.hold, over, survey)),
     replayUncarried,
     status: standing.status,
     findings: standing.findings,
@@ -143,15 +141,8 @@ function quietly(events: Events): Events {
 }
 
 /** What the primary cannot do is refused before it begins. */
-function refusals({ startRedrive }: Recovery): Pick<Recovery, "edit" | "startRedrive"> {
-  const refuse = (what: string): never => {
-    throw new MakegoodError("needs_postgres", `${what}: that needs PostgreSQL as the store of messages`);
-  };
-  return {
-    edit: async () => refuse("a message of this store keeps its payload"),
-    startRedrive: async (request, actor) =>
-      request.mode === "reopen" ? refuse("what this store resolved stays so") : startRedrive(request, actor),
-  };
+async function refuse(what: string): Promise<never> {
+  throw new MakegoodError("needs_postgres", `${what}: that needs PostgreSQL as the store of messages`);
 }
 
 /** Whether the home can be used: as the watch of the inner store says, and if it is ours. */
@@ -184,7 +175,7 @@ function createStanding({ store: primary, events, ids }: BesideParts, inner: Mak
       if (away === (error !== null)) return;
       away = error !== null;
       const what = away ? "recovery_home_away" : "recovery_home_back";
-      events.emit({ type: "lifecycle", what, ...(away ? { detail: { error } } : {}) });
+      events.emit({ type: "lifecycle", what, detail: away ? { error } : undefined });
     },
     findings(): Finding[] {
       const { error, sinceMs } = status();
@@ -195,16 +186,15 @@ function createStanding({ store: primary, events, ids }: BesideParts, inner: Mak
   };
 }
 
-interface AtWork {
-  readonly inner: Makegood;
-  readonly engine: OpenedRecovery;
-  readonly over: ReturnType<typeof createBringOver>;
-  readonly survey: () => Promise<void>;
-  readonly standing: ReturnType<typeof createStanding>;
-}
-
 /** The inner worker begins with the first step that shows that the home is ours. */
-function atWork({ store, events, clock, random, ids }: BesideParts, { inner, engine, over, survey, standing }: AtWork) {
+function atWork(
+  { store, events, clock, random, ids }: BesideParts,
+  inner: Makegood,
+  standing: ReturnType<typeof createStanding>,
+  hold: OpenedRecovery["hold"],
+  over: BringOver,
+  survey: () => Promise<void>,
+): () => Promise<void> {
   const heard = new Set<string>();
   const seldom = inner.watch.often(DEFAULTS.pollMs);
   let rest = async (): Promise<void> => {};
@@ -213,7 +203,7 @@ function atWork({ store, events, clock, random, ids }: BesideParts, { inner, eng
     if (!inner.opened()) throw new MakegoodError("store_unavailable", "the home of recovery is not open yet");
     await standing.own();
     const worker = inner.work();
-    const release = engine.hold();
+    const release = hold();
     rest = async () => {
       await release();
       await worker.stop({ drainMs: STOP_MS });
@@ -222,10 +212,10 @@ function atWork({ store, events, clock, random, ids }: BesideParts, { inner, eng
 
   /** At most `1 / share` of the time. While the home is away that is told, and is no error of the step. */
   const step = (everyMs: number, share: number, work: (signal: AbortSignal) => Promise<void>) => async (signal: AbortSignal) => {
-    const startedMs = clock.monotonicMs();
     standing.tell();
     try {
       await begin();
+      const startedMs = clock.monotonicMs();
       await work(signal);
       return Math.max(everyMs, share * (clock.monotonicMs() - startedMs));
     } catch (error) {
@@ -244,10 +234,7 @@ function atWork({ store, events, clock, random, ids }: BesideParts, { inner, eng
     });
   }
 
-  async function walk(signal: AbortSignal): Promise<void> {
-    await standing.own();
-    await over.walk(signal);
-  }
+  const walk = (signal: AbortSignal) => standing.own().then(() => over.walk(signal));
 
   function hear(now: () => void): () => void {
     return events.on(

@@ -3,27 +3,15 @@
  * other. Every step compares both sides as they are now and is safe to repeat, so it may stop anywhere and run in several processes.
  */
 import { errorText, isMakegoodError } from "../../message/errors.ts";
-import type { InterventionAction, MessageView } from "../../message/message.ts";
-import type { Events } from "../../observe/events.ts";
-import type { Clock } from "../../platform/clock.ts";
+import type { InterventionAction, MessageView, NewMessage } from "../../message/message.ts";
 import { idTimeMs } from "../../platform/ids.ts";
 import type { Store } from "../../store/store.ts";
+import type { RecoveryDeps } from "../engine.ts";
+import { everyPage } from "../pages.ts";
 import { isRecoveryTopic } from "../topics.ts";
-import type { Mirror, Mirrors, NewMirror } from "./mirror-sql.ts";
+import type { Mirror, Mirrors } from "./mirror-sql.ts";
 import { copyOf, PRIMARY } from "./replay-sink.ts";
 
-export interface BringOverDeps {
-  readonly primary: Store;
-  readonly here: Store;
-  readonly mirrors: Mirrors;
-  /** Makes sure that the topics of the primary are known here. */
-  readonly declare: () => Promise<void>;
-  readonly events: Events;
-  readonly ids: () => string;
-  readonly clock: Clock;
-}
-
-const PAGE = 500;
 /** I10: read with their payloads and written at once. */
 const BATCH = 50;
 /** A store here gives ids of other weeks no room; such a dead letter gets an id of today. */
@@ -51,35 +39,43 @@ function moveAfter(message: MessageView | null): { readonly action: Intervention
   return { action: "replay", reason: "moved on in the primary store" };
 }
 
-export function createBringOver({ primary, here, mirrors, declare, events, ids, clock }: BringOverDeps) {
+export type BringOver = ReturnType<typeof createBringOver>;
+
+/** `declare` makes sure that the topics of the primary are known here. */
+export function createBringOver(
+  primary: Store,
+  here: Store,
+  mirrors: Mirrors,
+  declare: () => Promise<void>,
+  { events, ids, clock }: Pick<RecoveryDeps, "events" | "ids" | "clock">,
+) {
   let walks = 0;
 
-  function mirrorOf(message: MessageView): NewMirror {
-    const { id: primaryId, attempts, lastCode, lastError } = message;
-    const id = Math.abs(clock.wallMs() - idTimeMs(primaryId)) > OWN_ID_MS_MAX ? ids() : primaryId;
-    const directTry = { code: lastCode ?? "unknown", error: lastError ?? "", rejected: true };
-    return { primaryId, attempts, message: { ...copyOf(message), id, directTry } };
+  /** Dead here from the start. */
+  function deadCopy(message: MessageView): NewMessage {
+    const id = Math.abs(clock.wallMs() - idTimeMs(message.id)) > OWN_ID_MS_MAX ? ids() : message.id;
+    const directTry = { code: message.lastCode ?? "unknown", error: message.lastError ?? "", rejected: true };
+    return { ...copyOf(message), id, directTry };
   }
 
   const read = (some: readonly string[]) => Promise.all(some.map((id) => primary.get(id)));
 
   async function add(some: readonly string[]): Promise<void> {
     const dead = (await read(some)).filter((message) => message?.resolution === "open") as MessageView[];
-    if (dead.length === 0) return;
+    const [first] = dead;
+    if (!first) return;
     await declare();
     try {
-      await mirrors.add(dead.map(mirrorOf));
+      await mirrors.add(dead, dead.map(deadCopy));
     } catch (error) {
       if (isMakegoodError(error) && error.retryable) throw error;
       // One that cannot be written does not keep the others out.
       if (some.length > 1) for (const { id } of dead) await add([id]);
-      else leaveOut(dead[0] as MessageView, error);
+      else {
+        const detail = { message: first.id, topic: first.topic, error: errorText(error) };
+        events.emit({ type: "lifecycle", what: "recovery_failure_set_aside", detail });
+      }
     }
-  }
-
-  function leaveOut({ id, topic }: MessageView, error: unknown): void {
-    const detail = { message: id, topic, error: errorText(error) };
-    events.emit({ type: "lifecycle", what: "recovery_failure_set_aside", detail });
   }
 
   /** Both sides differ: as they are now, the one that has moved on is followed. Fenced, so a process that saw an earlier state does nothing. */
@@ -118,31 +114,23 @@ export function createBringOver({ primary, here, mirrors, declare, events, ids, 
     return dead.reduce((sum, { count }) => sum + count, 0);
   }
 
-  /** What is open here and is not, or not any more, in the primary. */
-  async function walkOurs(signal: AbortSignal): Promise<void> {
-    let page: string[] = [];
-    do {
-      page = await mirrors.open(page.at(-1) ?? null, PAGE);
-      await look(page);
-    } while (page.length === PAGE && !signal.aborted);
-  }
-
   return {
     look,
     openThere,
     /** Everything, page by page: what was not heard of, died while we were away, or ended on one side only. */
     async walk(signal: AbortSignal): Promise<void> {
-      const asked = { status: "dead", resolution: "open", payload: false, limit: PAGE } as const;
-      let cursor: string | undefined;
-      do {
-        const { data, nextCursor } = await primary.list({ ...asked, cursor });
-        const found = data.map(({ id }) => id);
-        await compare(found, data);
-        cursor = nextCursor ?? undefined;
-      } while (cursor !== undefined && !signal.aborted);
+      const asked = { status: "dead", resolution: "open", payload: false } as const;
+      for await (const page of everyPage((which) => primary.list({ ...asked, ...which }))) {
+        if (signal.aborted) return;
+        const found = page.map(({ id }) => id);
+        await compare(found, page);
+      }
       // All of the primary's are known now: as many here as there are the same ones, unless some were left out.
       if (++walks % OURS_EVERY !== 0 && (await openThere()) >= (await mirrors.openCount())) return;
-      await walkOurs(signal);
+      for await (const page of everyPage(mirrors.open)) {
+        if (signal.aborted) return;
+        await look(page);
+      }
       await mirrors.forget();
     },
   };

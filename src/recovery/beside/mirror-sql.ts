@@ -2,9 +2,10 @@
  * MIRROR: which message here stands for which dead letter of the primary, and for which of its deaths. A row and its message are one write,
  * so two processes that bring the same dead letter over make one of it.
  */
-import type { NewMessage, Resolution } from "../../message/message.ts";
+import type { MessageView, NewMessage, Resolution } from "../../message/message.ts";
 import type { Home, Inside } from "../../store/home.ts";
 import { columns, int, intOrNull, text, textOrNull } from "../columns.ts";
+import { type Page, paged } from "../pages.ts";
 
 const MIRROR = columns({
   primaryId: text("r.primary_id::text"),
@@ -18,13 +19,6 @@ const MIRROR = columns({
 
 export type Mirror = ReturnType<(typeof MIRROR)["of"]>;
 export type Mirrors = ReturnType<typeof createMirrors>;
-
-/** A dead letter of the primary as a message that is dead here from the start. */
-export interface NewMirror {
-  readonly primaryId: string;
-  readonly attempts: number;
-  readonly message: NewMessage;
-}
 
 /** I10: so many rows of what retention took go in one call. */
 const FORGOTTEN_MAX = 100_000;
@@ -52,25 +46,30 @@ export function createMirrors(home: Home) {
       new Map((await read("r.primary_id = any ($1::uuid[])", ids)).map((mirror) => [mirror.primaryId, mirror])),
     ofMessage: async (id: string) => (await read("r.message_id = $1::uuid", id))[0] ?? null,
     /** The primary's ids of those that are open here, in a stable order. */
-    async open(after: string | null, limit: number): Promise<string[]> {
-      const page = "($1::uuid is null or r.primary_id > $1::uuid) order by r.primary_id limit $2::int";
-      const rows = await run(`select r.primary_id::text from ${joined} where d.resolution = 0 and ${page}`, [after, limit]);
-      return rows.map(([id]) => id as string);
+    async open({ limit, cursor }: Page) {
+      const page = "($1::uuid is null or r.primary_id > $1::uuid) order by r.primary_id limit $2::int + 1";
+      const rows = await run(`select r.primary_id::text from ${joined} where d.resolution = 0 and ${page}`, [
+        cursor ?? null,
+        limit,
+      ]);
+      return paged(
+        rows.map(([id]) => id as string),
+        limit,
+        (last) => last,
+      );
     },
     openCount: async () => Number((await run(`select count(*)::text from ${joined} where d.resolution = 0`))[0]?.[0]),
-    add: (mirrors: readonly NewMirror[]) =>
+    /** `copies`: the messages that stand for these dead letters, in their order. */
+    add: (dead: readonly MessageView[], copies: readonly NewMessage[]) =>
       home.transaction("bring dead letters over", async (inside) => {
         const rows = await inside.run(
           `insert into ${s}.recovery_mirror (primary_id, message_id, attempts)
-            select * from unnest($1::uuid[], $2::uuid[], $3::int[]) x order by 1 on conflict do nothing returning primary_id::text`,
-          [mirrors.map((one) => one.primaryId), mirrors.map((one) => one.message.id), mirrors.map((one) => one.attempts)],
+            select * from unnest($1::uuid[], $2::uuid[], $3::int[]) x order by 1 on conflict do nothing returning message_id::text`,
+          [dead.map(({ id }) => id), copies.map(({ id }) => id), dead.map(({ attempts }) => attempts)],
         );
         const added = new Set(rows.map(([id]) => id));
-        const ours = mirrors.filter(({ primaryId }) => added.has(primaryId));
-        await enqueueAll(
-          inside,
-          ours.map(({ message }) => message),
-        );
+        const missing = copies.filter(({ id }) => added.has(id));
+        await enqueueAll(inside, missing);
       }),
     /** The death that the message stands for from now on; also of a message that began here and went to the primary. */
     died: (primaryId: string, messageId: string, attempts: number) =>

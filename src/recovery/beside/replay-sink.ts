@@ -24,20 +24,9 @@ export function copyOf(message: Delivery | MessageView): NewMessage {
 }
 
 /** `outage`: no attempt is spent. The receiver is the primary store, and it answers: no breaker counts it. */
-const wait = (error: string, retryAfterMs: number): Outcome => ({
-  kind: "retry",
-  code: "under_way",
-  error,
-  retryAfterMs,
-  outage: true,
-  receiver: "answers",
-});
-
-const reject = (code: string | null, error: string | null): Outcome => ({
-  kind: "reject",
-  code: code ?? "unknown",
-  error: error ?? "",
-});
+const UNDER_WAY = { kind: "retry", code: "under_way", outage: true, receiver: "answers" } as const;
+const wait = (error: string, retryAfterMs: number): Outcome => ({ ...UNDER_WAY, error, retryAfterMs });
+const reject = (code: string, error: string): Outcome => ({ kind: "reject", code, error });
 
 export function createReplaySink(primary: Store, here: Store, mirrors: Mirrors, origin: Recovery["origin"]): Sink {
   /** The longer it takes, the less often it is asked for: a quarter of the time that had passed at the last asking, by the clock here. */
@@ -79,7 +68,7 @@ export function createReplaySink(primary: Store, here: Store, mirrors: Mirrors, 
       // Before it is dead here: a look in between finds it under way.
       await mirrors.died(message.id, id, message.attempts);
     }
-    return reject(message.lastCode, message.lastError);
+    return reject(message.lastCode ?? "unknown", message.lastError ?? "");
   }
 
   return {

@@ -9,6 +9,7 @@ import { createIds } from "../../../src/platform/ids.ts";
 import { createPostgresStore } from "../../../src/store/postgres/index.ts";
 import { createRedisStore } from "../../../src/store/redis/index.ts";
 import { newMessage } from "../../../src/testing/store-conformance/fixtures.ts";
+import { topic } from "../../../src/topic/topic.ts";
 import { databaseUrl, withClient } from "../../support/postgres.ts";
 import { type Process, startScript } from "../../support/processes.ts";
 import { freshPrefix } from "../../support/redis-store.ts";
@@ -138,6 +139,25 @@ describe("recovery beside Redis, when things go wrong", () => {
     expect(at.receiver.delivered.length).toBe(total);
     expect((await first.recovery.group(groupId)).group.openMessages).toBe(0);
     await store.close();
+  });
+
+  it("does not replay by hand what is on its way to a fallback, also where it has another id in the home", async () => {
+    const slow = { kind: "retry", code: "slow", error: "not yet", retryAfterMs: 3_600_000 } as const;
+    const order = topic(TOPIC, { sink: async () => undefined, fallback: async () => slow });
+    const mg = await at.open({ topics: [order] });
+    const id = `0190${createIds()().slice(4)}`;
+    await mg.store.enqueue([dead(id, 1)]);
+    mg.work();
+    const { candidateId } = await suggested(mg.recovery, "broken", 1);
+    await mg.recovery.update(candidateId, { ...ANN, selectedAction: "fallback_model" });
+    await mg.recovery.approve(candidateId, { ...ANN, reason: "the other one" });
+    const { redriveId } = await mg.recovery.execute(candidateId, { ...ANN, reason: "the other one" });
+    await vi.waitFor(async () => {
+      const { data } = await mg.recovery.redriveItems(redriveId as string, { limit: 5 });
+      expect(data).toMatchObject([{ carrierId: expect.any(String) }]);
+    }, PATIENCE);
+    await expect(mg.replay(id, { actor: "bob" })).rejects.toMatchObject({ code: "carried", detail: { id } });
+    expect((await mg.replay(id, { actor: "bob", force: true })).status).toBe("pending");
   });
 
   it("two primaries do not share a home: the second one says so and touches nothing", async () => {
