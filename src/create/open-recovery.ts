@@ -5,11 +5,8 @@
 import type { ReplayUncarried } from "../client/intervene.ts";
 import { startMaintenance } from "../maintenance/maintenance.ts";
 import type { TopicRecord } from "../message/topic.ts";
-import type { Events } from "../observe/events.ts";
-import type { Clock } from "../platform/clock.ts";
 import type { Random } from "../platform/random.ts";
 import { createRecovery, type RecoveryDeps } from "../recovery/engine.ts";
-import type { Recovery } from "../recovery/recovery.ts";
 import { carriedAmong, carriedError } from "../recovery/redrive/carried.ts";
 import type { RecoveryOptions } from "../recovery/settings.ts";
 import { RECOVERY_TOPIC } from "../recovery/topics.ts";
@@ -18,23 +15,14 @@ import type { Sink } from "../sink/sink.ts";
 import { homeOf } from "../store/home.ts";
 import type { Store } from "../store/store.ts";
 
-export interface RecoveryParts extends Pick<RecoveryDeps, "serves" | "checkPayload"> {
+export interface RecoveryParts extends Pick<RecoveryDeps, "serves" | "checkPayload" | "events" | "ids" | "clock"> {
   readonly store: Store;
   /** Where topics and messages are read; absent: in the store. */
-  readonly reads?: Pick<Store, "topics" | "get"> | undefined;
-  readonly events: Events;
-  readonly ids: () => string;
-  readonly clock: Clock;
+  readonly reads?: RecoveryDeps["store"] | undefined;
   readonly random: Random;
 }
 
-export interface OpenedRecovery {
-  readonly recovery: Recovery;
-  /** The sink of a topic of the engine's own; undefined: not one of them. */
-  sinkOf(record: TopicRecord): Sink | null | undefined;
-  /** At work until the last one lets go. */
-  hold(): () => Promise<void>;
-}
+export type OpenedRecovery = NonNullable<ReturnType<typeof openRecovery>>;
 
 /** Also where the engine itself is switched off: another process may have sent the copy. */
 export function replayUncarriedOf(store: Store): ReplayUncarried | undefined {
@@ -48,47 +36,44 @@ export function replayUncarriedOf(store: Store): ReplayUncarried | undefined {
 }
 
 /** Null where the store keeps no such records, or nobody wants them. */
-export function openRecovery(options: RecoveryOptions | false | undefined, parts: RecoveryParts): OpenedRecovery | null {
-  const home = homeOf(parts.store);
+export function openRecovery(options: RecoveryOptions | false | undefined, parts: RecoveryParts) {
+  const { store, reads = store, random, ...given } = parts;
+  const { events, ids, clock } = given;
+  const home = homeOf(store);
   if (home === null || options === false) return null;
-  const { store, events, ids, clock, random, serves, checkPayload } = parts;
   const { evaluate, ...settings } = options ?? {};
-  const engine = createRecovery({
-    home,
-    store: parts.reads ?? store,
-    events,
-    ids,
-    clock,
-    settings,
-    evaluate,
-    maintain: (jobs) => startMaintenance({ store, owner: `recovery-${ids()}`, clock, random, events, jobs, name: "recovery" }),
-    serves,
-    checkPayload,
-  });
+  const maintain: RecoveryDeps["maintain"] = (jobs) =>
+    startMaintenance({ store, owner: `recovery-${ids()}`, clock, random, events, jobs, name: "recovery" });
+  const engine = createRecovery({ ...given, home, store: reads, settings, evaluate, maintain });
   const { evaluateMessage } = engine;
   return {
     recovery: engine,
-    sinkOf(record) {
+    /** The sink of a topic of the engine's own; undefined: not one of them. */
+    sinkOf(record: TopicRecord): Sink | null | undefined {
       if (record.name !== RECOVERY_TOPIC || record.sink.kind !== "function") return undefined;
       return evaluateMessage && functionSink((payload, delivery) => evaluateMessage(payload, delivery.attempt));
     },
-    hold: createHold(engine.start, engine.stop),
+    hold: createHold(() => {
+      engine.start();
+      return engine.stop;
+    }),
   };
 }
 
-/** At work from the first one that holds it until the last one lets go. */
-export function createHold(start: () => void, stop: () => Promise<void>): () => () => Promise<void> {
+/** At work from the first one that holds it until the last one lets go. `start` returns how to stop. */
+export function createHold(start: () => () => Promise<void>): () => () => Promise<void> {
   let holders = 0;
-  let ending: Promise<void> = Promise.resolve();
+  let stop = async (): Promise<void> => {};
+  let ending = Promise.resolve();
+  const begin = (): void => {
+    stop = start();
+  };
   return () => {
-    holders++;
-    if (holders === 1) void ending.then(start);
+    if (++holders === 1) void ending.then(begin);
     let held = true;
     return async () => {
-      if (!held) return;
+      if (held && --holders === 0) ending = ending.then(() => stop());
       held = false;
-      holders--;
-      if (holders === 0) ending = ending.then(stop);
       await ending;
     };
   };

@@ -5,14 +5,13 @@
 import type { ReplayUncarried } from "../client/intervene.ts";
 import type { Makegood, MakegoodOptions } from "../create.ts";
 import { startMaintenance } from "../maintenance/maintenance.ts";
-import { errorText, isMakegoodError, MakegoodError } from "../message/errors.ts";
+import { isMakegoodError, MakegoodError } from "../message/errors.ts";
 import { DEFAULTS } from "../message/limits.ts";
-import type { Events } from "../observe/events.ts";
+import type { Events, MakegoodEvent } from "../observe/events.ts";
 import type { Finding } from "../observe/finding.ts";
-import { type Clock, within } from "../platform/clock.ts";
+import { within } from "../platform/clock.ts";
 import { once } from "../platform/once.ts";
-import type { Random } from "../platform/random.ts";
-import { createBringOver } from "../recovery/beside/bring-over.ts";
+import { type BringOver, createBringOver } from "../recovery/beside/bring-over.ts";
 import { createMirrors } from "../recovery/beside/mirror-sql.ts";
 import { createReplaySink } from "../recovery/beside/replay-sink.ts";
 import { createDeclare, topicsBeside } from "../recovery/beside/topics-beside.ts";
@@ -20,20 +19,13 @@ import type { Recovery } from "../recovery/recovery.ts";
 import { carriedAmong, carriedError } from "../recovery/redrive/carried.ts";
 import { isRecoveryTopic } from "../recovery/topics.ts";
 import { type Home, homeOf } from "../store/home.ts";
-import type { Store } from "../store/store.ts";
 import type { TopicTable } from "../topic/topic-table.ts";
-import type { Worker } from "../worker/worker.ts";
 import { withCarriers } from "./carrier-topics.ts";
-import { createHold, type OpenedRecovery, openRecovery } from "./open-recovery.ts";
+import { createHold, type OpenedRecovery, openRecovery, type RecoveryParts } from "./open-recovery.ts";
 
-export interface BesideParts {
-  readonly store: Store;
+export interface BesideParts extends Pick<RecoveryParts, "store" | "events" | "ids" | "clock" | "random"> {
   readonly topics: TopicTable;
-  readonly events: Events;
   readonly notice: (line: string) => void;
-  readonly ids: () => string;
-  readonly clock: Clock;
-  readonly random: Random;
   readonly create: (options: MakegoodOptions) => Promise<Makegood>;
 }
 
@@ -44,13 +36,6 @@ export interface BesideStatus {
   readonly sinceMs: number | null;
   /** Open dead letters of the primary that recovery does not know yet; null: nobody has looked. */
   readonly behind: number | null;
-}
-
-export interface OpenedBeside extends OpenedRecovery {
-  readonly replayUncarried: ReplayUncarried;
-  status(): BesideStatus;
-  findings(): Finding[];
-  close(): Promise<void>;
 }
 
 /** The start goes on without a home that takes longer. */
@@ -66,30 +51,29 @@ const HEARD_MAX = 1_000;
 /** A home that its primary has not asked for so long may be another's. */
 const OWNED_MS = 86_400_000;
 
+const isAway = (error: unknown): boolean => isMakegoodError(error) && error.retryable;
+
 /** Null where the store keeps recovery's records itself, nobody gave them a home, or nobody wants them. */
-export async function openBeside(options: MakegoodOptions, parts: BesideParts): Promise<OpenedBeside | null> {
+export async function openBeside(options: MakegoodOptions, parts: BesideParts) {
   const { store: primary, events, clock, random, ids } = parts;
-  const { recoveryHome, recovery: settings } = options;
-  if (!recoveryHome || settings === false) return null;
-  const home = homeOf(recoveryHome) as Home;
+  const { recoveryHome: here, recovery: settings } = options;
+  if (!here || settings === false) return null;
+  const home = homeOf(here) as Home;
   const mirrors = createMirrors(home);
-  const standing = createStanding(events, clock);
-  const topics = topicsBeside(primary.topics, recoveryHome.topics);
   const engine = openRecovery(settings, {
-    store: recoveryHome,
+    ...{ store: here, ids, clock, random, events: quietly(events) },
     // What fails often is read where it fails.
-    reads: { topics, get: (id, how) => primary.get(id, how) },
+    reads: { topics: topicsBeside(primary.topics, here.topics), get: (id) => primary.get(id) },
     serves: ({ name }) => {
       const entry = parts.topics.entry(name);
       return isRecoveryTopic(name) || (entry !== undefined && parts.topics.sink(entry) !== null);
     },
     checkPayload: () => {},
-    ...{ events: quietly(events), ids, clock, random },
   }) as OpenedRecovery;
-  const { origin } = engine.recovery;
-  const replaySink = createReplaySink({ primary, here: recoveryHome, mirrors, origin, clock });
+  const { origin, startRedrive } = engine.recovery;
+  const replaySink = createReplaySink(primary, here, mirrors, origin);
   const inner = await parts.create({
-    store: recoveryHome,
+    store: here,
     topics: withCarriers(options.topics ?? []).filter(({ name }) => isRecoveryTopic(name)),
     recovery: false,
     sinkFor: (record) => (isRecoveryTopic(record.name) ? engine.sinkOf(record) : replaySink),
@@ -100,35 +84,44 @@ export async function openBeside(options: MakegoodOptions, parts: BesideParts): 
       if (event.type === "lifecycle" && event.what === "notice") parts.notice(String(event.detail?.line));
     },
   });
-  const declare = createDeclare(primary.topics, recoveryHome.topics);
-  const over = createBringOver({ primary, here: recoveryHome, mirrors, declare, events, ids, clock });
-  const own = () => ownHome(primary, recoveryHome, ids);
-  let stop: (() => Promise<void>) | undefined;
-  const status = () => ({ ...standing.status(), reachable: inner.opened() && standing.status().error === null });
+  const standing = createStanding(parts, inner);
+  const declare = createDeclare(primary.topics, here.topics);
+  const over = createBringOver(primary, here, mirrors, declare, parts);
   /** What is asked of both stores does not wait for the home. */
   const orElse = async <T>(otherwise: T, work: () => Promise<T>): Promise<T> => {
     try {
-      return status().reachable ? await work() : otherwise;
+      return standing.status().reachable ? await work() : otherwise;
     } catch (error) {
-      if (isMakegoodError(error) && error.retryable) return otherwise;
+      if (isAway(error)) return otherwise;
       throw error;
     }
   };
+  let known: number | null = null;
+  const survey = async (): Promise<void> => {
+    known = await orElse(known, mirrors.openCount);
+    if (known !== null) standing.behind(Math.max(0, (await over.openThere()) - known));
+    await declare();
+  };
+  const replayUncarried: ReplayUncarried = async (one) => {
+    const [carried] = await orElse([], async () => {
+      const id = (await mirrors.ofPrimary([one.id])).get(one.id)?.messageId ?? one.id;
+      return carriedAmong(home.s, home.read("look for copies"), [id]);
+    });
+    if (carried) throw carriedError({ ...carried, messageId: one.id });
+    return primary.intervene(one);
+  };
   return {
-    recovery: { ...engine.recovery, ...refusals(engine.recovery), origin: (id) => orElse(null, () => origin(id)) },
-    sinkOf: () => undefined,
-    hold: createHold(
-      () => {
-        stop = atWork({ ...parts, inner, engine, over, declare, own, standing });
-      },
-      async () => stop?.(),
-    ),
-    replayUncarried: async (one) => {
-      const [carried] = await orElse([], () => carriedAmong(home.s, home.read("look for copies"), [one.id]));
-      if (carried) throw carriedError(carried);
-      return primary.intervene(one);
+    recovery: {
+      ...engine.recovery,
+      edit: () => refuse("a message of this store keeps its payload"),
+      startRedrive: async (...[request, actor]: Parameters<Recovery["startRedrive"]>) =>
+        request.mode === "reopen" ? refuse("what this store resolved stays so") : startRedrive(request, actor),
+      origin: (id: string) => orElse(null, () => origin(id)),
     },
-    status,
+    sinkOf: () => undefined,
+    hold: createHold(() => atWork(parts, inner, standing, engine.hold, over, survey)),
+    replayUncarried,
+    status: standing.status,
     findings: standing.findings,
     close: () => inner.close({ drainMs: STOP_MS }),
   };
@@ -143,48 +136,49 @@ export function homeFault({ store, recoveryHome }: MakegoodOptions): string | nu
 
 /** A home that is away is one finding, and no error of the primary store. */
 function quietly(events: Events): Events {
-  return {
-    get heard() {
-      return events.heard;
-    },
-    emit: (event) => event.type !== "store_error" && events.emit(event),
-    on: events.on,
-  };
+  const emit = (event: MakegoodEvent) => event.type === "store_error" || events.emit(event);
+  return Object.create(events, { emit: { value: emit } });
 }
 
-/** Two primaries in one home would take each other's dead letters for gone. */
-async function ownHome(primary: Store, home: Store, ids: () => string): Promise<void> {
-  const { owner } = await primary.lead("recovery_home", ids(), OWNED_MS);
-  await primary.lead("recovery_home", owner, OWNED_MS);
-  if ((await home.lead("recovery_primary", owner, OWNED_MS)).held) return;
-  const text = "the home of recovery belongs to another store: give each a schema of its own (MAKEGOOD_SCHEMA)";
-  throw new MakegoodError("invalid_config", text);
+/** What the primary cannot do is refused before it begins. */
+async function refuse(what: string): Promise<never> {
+  throw new MakegoodError("needs_postgres", `${what}: that needs PostgreSQL as the store of messages`);
 }
 
-function createStanding(events: Events, clock: Clock) {
-  const errors = new Map<string, string>();
-  let sinceMs: number | null = null;
+/** Whether the home can be used: as the watch of the inner store says, and if it is ours. */
+function createStanding({ store: primary, events, ids }: BesideParts, inner: Makegood) {
+  let foreign: string | null = null;
   let behind: number | null = null;
-  const status = () => ({ error: [...errors.values()][0] ?? null, sinceMs, behind });
+  let away = false;
+  const status = (): BesideStatus => {
+    const { error: refused, sinceMs } = inner.watch.state();
+    const error = refused ?? foreign;
+    return { reachable: error === null, error, sinceMs: error === null ? null : sinceMs, behind };
+  };
   return {
     status,
-    known: (found: number) => {
-      behind = Math.max(0, found);
+    behind: (found: number): void => {
+      behind = found;
     },
-    /** Runs it and remembers whether it could be done. */
-    async tried(what: string, work: () => Promise<void>): Promise<boolean> {
-      const error = await work().then(() => null, errorText);
-      const before = errors.size;
-      if (error === null) errors.delete(what);
-      else errors.set(what, error);
-      if (errors.size === 0) sinceMs = null;
-      else sinceMs ??= clock.wallMs();
-      if (before === 0 && error !== null) events.emit({ type: "lifecycle", what: "recovery_home_away", detail: { error } });
-      if (before > 0 && errors.size === 0) events.emit({ type: "lifecycle", what: "recovery_home_back" });
-      return error === null;
+    /** Two primaries in one home would take each other's dead letters for gone. */
+    async own(): Promise<void> {
+      const { owner } = await primary.lead("recovery_home", ids(), OWNED_MS);
+      await primary.lead("recovery_home", owner, OWNED_MS);
+      const { held } = await inner.store.lead("recovery_primary", owner, OWNED_MS);
+      const text = "the home of recovery belongs to another store: give each a schema of its own (MAKEGOOD_SCHEMA)";
+      foreign = held ? null : text;
+      if (!held) throw new MakegoodError("invalid_config", text);
+    },
+    /** When it goes and when it comes back. */
+    tell(): void {
+      const { error } = status();
+      if (away === (error !== null)) return;
+      away = error !== null;
+      const what = away ? "recovery_home_away" : "recovery_home_back";
+      events.emit({ type: "lifecycle", what, detail: away ? { error } : undefined });
     },
     findings(): Finding[] {
-      const { error } = status();
+      const { error, sinceMs } = status();
       const left = behind ? `; ${behind} dead letters wait to be taken in` : "";
       const reason = `recovery beside the store cannot go on (${error}): failures are not looked at, deliveries do not need it${left}`;
       return error === null ? [] : [{ what: "recovery_home_away", topic: null, reason, sinceMs, severity: "degraded" }];
@@ -192,63 +186,55 @@ function createStanding(events: Events, clock: Clock) {
   };
 }
 
-/** What the primary cannot do is refused before it begins. */
-function refusals({ startRedrive }: Recovery): Pick<Recovery, "edit" | "startRedrive"> {
-  const refuse = (what: string): never => {
-    throw new MakegoodError("needs_postgres", `${what}: that needs PostgreSQL as the store of messages`);
-  };
-  return {
-    edit: async () => refuse("a message of this store keeps its payload"),
-    startRedrive: async (request, actor) =>
-      request.mode === "reopen" ? refuse("what this store resolved stays so") : startRedrive(request, actor),
-  };
-}
-
-interface AtWork extends BesideParts {
-  readonly inner: Makegood;
-  readonly engine: OpenedRecovery;
-  readonly over: ReturnType<typeof createBringOver>;
-  readonly declare: ReturnType<typeof createDeclare>;
-  readonly own: () => Promise<void>;
-  readonly standing: ReturnType<typeof createStanding>;
-}
-
-/** The inner worker begins with the first look that shows that the home is ours. */
-function atWork({ store, events, clock, random, ids, inner, engine, over, declare, own, standing }: AtWork): () => Promise<void> {
+/** The inner worker begins with the first step that shows that the home is ours. */
+function atWork(
+  { store, events, clock, random, ids }: BesideParts,
+  inner: Makegood,
+  standing: ReturnType<typeof createStanding>,
+  hold: OpenedRecovery["hold"],
+  over: BringOver,
+  survey: () => Promise<void>,
+): () => Promise<void> {
   const heard = new Set<string>();
-  let working: { readonly worker: Worker; readonly release: () => Promise<void> } | null = null;
+  const seldom = inner.watch.often(DEFAULTS.pollMs);
+  let rest = async (): Promise<void> => {};
 
   const begin = once(async () => {
-    const { error } = inner.watch.state();
-    if (!inner.opened()) throw new MakegoodError("store_unavailable", error ?? "it is not open yet");
-    await own();
-    await declare("all");
-    working = { worker: inner.work(), release: engine.hold() };
+    if (!inner.opened()) throw new MakegoodError("store_unavailable", "the home of recovery is not open yet");
+    await standing.own();
+    const worker = inner.work();
+    const release = hold();
+    rest = async () => {
+      await release();
+      await worker.stop({ drainMs: STOP_MS });
+    };
   });
 
-  async function look(): Promise<number> {
-    const done = await standing.tried("look", async () => {
+  /** At most `1 / share` of the time. While the home is away that is told, and is no error of the step. */
+  const step = (everyMs: number, share: number, work: (signal: AbortSignal) => Promise<void>) => async (signal: AbortSignal) => {
+    standing.tell();
+    try {
       await begin();
-      await inner.store.check();
-      const ids = [...heard];
-      heard.clear();
-      await over.look(ids);
+      const startedMs = clock.monotonicMs();
+      await work(signal);
+      return Math.max(everyMs, share * (clock.monotonicMs() - startedMs));
+    } catch (error) {
+      await inner.watch.fresh(0, STOP_MS);
+      if (standing.status().reachable) throw error;
+      return AGAIN_MS;
+    }
+  };
+
+  async function look(): Promise<void> {
+    const some = [...heard];
+    heard.clear();
+    await over.look(some).catch((error) => {
+      if (isAway(error)) for (const id of some) heard.add(id);
+      throw error;
     });
-    return done ? DEFAULTS.pollMs : AGAIN_MS;
   }
 
-  async function walk(signal: AbortSignal): Promise<number> {
-    const startedMs = clock.monotonicMs();
-    const done = await standing.tried("walk", async () => {
-      await begin();
-      await own();
-      await declare("all");
-      standing.known(await over.behind());
-      await over.walk(signal);
-      standing.known(await over.behind());
-    });
-    return done ? Math.max(WALK_MS, WALK_SHARE * (clock.monotonicMs() - startedMs)) : AGAIN_MS;
-  }
+  const walk = (signal: AbortSignal) => standing.own().then(() => over.walk(signal));
 
   function hear(now: () => void): () => void {
     return events.on(
@@ -263,19 +249,20 @@ function atWork({ store, events, clock, random, ids, inner, engine, over, declar
     );
   }
 
+  const each = { where: "each", everyMs: WALK_MS } as const;
   const maintenance = startMaintenance({
     ...{ store, clock, random, events, owner: `recovery-${ids()}`, name: "recovery_beside" },
     jobs: [
-      { name: "recovery_beside", everyMs: DEFAULTS.pollMs, where: "each", hear, run: look },
-      { name: "recovery_beside_walk", everyMs: WALK_MS, where: "leader", firstEach: true, run: walk },
+      { ...each, name: "recovery_beside", hear, run: step(DEFAULTS.pollMs, 0, look) },
+      { ...each, name: "recovery_beside_survey", run: step(WALK_MS, WALK_SHARE, survey) },
+      { ...each, name: "recovery_beside_walk", where: "leader", firstEach: true, run: step(WALK_MS, WALK_SHARE, walk) },
     ],
   });
   return async () => {
+    seldom();
     const stop = async () => {
       await maintenance.stop();
-      await working?.release();
-      await working?.worker.stop({ drainMs: STOP_MS });
-      working = null;
+      await rest();
     };
     await within(clock, stop(), 2 * STOP_MS);
   };

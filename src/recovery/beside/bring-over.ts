@@ -3,161 +3,135 @@
  * other. Every step compares both sides as they are now and is safe to repeat, so it may stop anywhere and run in several processes.
  */
 import { errorText, isMakegoodError } from "../../message/errors.ts";
-import type { MessageView } from "../../message/message.ts";
-import { payloadHash } from "../../message/validate.ts";
-import type { Events } from "../../observe/events.ts";
-import type { Clock } from "../../platform/clock.ts";
+import type { InterventionAction, MessageView, NewMessage } from "../../message/message.ts";
 import { idTimeMs } from "../../platform/ids.ts";
 import type { Store } from "../../store/store.ts";
+import type { RecoveryDeps } from "../engine.ts";
+import { everyPage } from "../pages.ts";
 import { isRecoveryTopic } from "../topics.ts";
-import { type Mirror, type Mirrors, type NewMirror, RESOLUTION } from "./mirror-sql.ts";
-import { PRIMARY } from "./replay-sink.ts";
+import type { Mirror, Mirrors } from "./mirror-sql.ts";
+import { copyOf, PRIMARY } from "./replay-sink.ts";
 
-export interface BringOverDeps {
-  readonly primary: Store;
-  readonly here: Pick<Store, "intervene" | "history">;
-  readonly mirrors: Mirrors;
-  /** Makes sure that these topics of the primary are known here. */
-  readonly declare: (topics: readonly string[]) => Promise<void>;
-  readonly events: Pick<Events, "emit">;
-  readonly ids: () => string;
-  readonly clock: Clock;
-}
-
-const PAGE = 500;
 /** I10: read with their payloads and written at once. */
 const BATCH = 50;
-/** A store here gives ids of older days no room; such a dead letter gets an id of today. */
+/** A store here gives ids of other weeks no room; such a dead letter gets an id of today. */
 const OWN_ID_MS_MAX = 7 * 86_400_000;
-
+/** What the counts do not show: as many ended in the primary as could not be taken in. */
 const OURS_EVERY = 10;
 
-const isOpen = (message: MessageView): boolean => message.status === "dead" && message.resolution === "open";
-
-/** Whether nothing is to be done: both sides say the same, or the sink is about to find out. */
-export function agrees(message: MessageView | null, mirror: Mirror | undefined): boolean {
-  if (!mirror) return message === null || !isOpen(message);
-  if (mirror.resolution === RESOLUTION.open) return message !== null && isOpen(message) && message.attempts <= mirror.attempts;
-  const ended = mirror.resolution === RESOLUTION.resolved || mirror.resolution === RESOLUTION.discarded;
-  return !(ended && message && isOpen(message));
+function* batches(ids: readonly string[]): Generator<readonly string[]> {
+  for (let from = 0; from < ids.length; from += BATCH) yield ids.slice(from, from + BATCH);
 }
 
-export function createBringOver({ primary, here, mirrors, declare, events, ids, clock }: BringOverDeps) {
+/** Whether nothing is to be done: both sides say the same, or the sink is about to find out. */
+function agrees(message: MessageView | null, mirror: Mirror | undefined): boolean {
+  if (message?.resolution !== "open") return mirror?.resolution !== "open";
+  if (mirror?.resolution === "open") return message.attempts <= mirror.attempts;
+  return mirror !== undefined && mirror.resolution !== "resolved" && mirror.resolution !== "discarded";
+}
+
+/** What is done here about a dead letter that is no longer as it was brought over. */
+function moveAfter(message: MessageView | null): { readonly action: InterventionAction; readonly reason: string } {
+  if (message === null) return { action: "resolve", reason: "the primary store no longer has it" };
+  if (message.resolution === "resolved") return { action: "resolve", reason: "resolved in the primary store" };
+  if (message.resolution === "discarded") return { action: "discard", reason: "discarded in the primary store" };
+  // It was replayed there, or died once more: the sink finds out how that ended.
+  return { action: "replay", reason: "moved on in the primary store" };
+}
+
+export type BringOver = ReturnType<typeof createBringOver>;
+
+/** `declare` makes sure that the topics of the primary are known here. */
+export function createBringOver(
+  primary: Store,
+  here: Store,
+  mirrors: Mirrors,
+  declare: () => Promise<void>,
+  { events, ids, clock }: Pick<RecoveryDeps, "events" | "ids" | "clock">,
+) {
   let walks = 0;
 
-  function mirrorOf(message: MessageView): NewMirror {
-    const { id, topic, tenantId, key, payload, traceparent, schemaVersion, attempts, lastCode, lastError } = message;
-    const own = clock.wallMs() - idTimeMs(id) > OWN_ID_MS_MAX ? ids() : id;
-    const known = { id: own, topic, tenantId, key, payload, traceparent, schemaVersion };
-    const directTry = { code: lastCode ?? "unknown", error: lastError ?? "", rejected: true };
-    const hash = key === null ? "" : payloadHash(payload);
-    const fixed = { payloadHash: hash, delayMs: 0, priority: 0, orderingKey: null, directTry };
-    return { primaryId: id, attempts, message: { ...known, ...fixed } };
+  /** Dead here from the start. */
+  function deadCopy(message: MessageView): NewMessage {
+    const id = Math.abs(clock.wallMs() - idTimeMs(message.id)) > OWN_ID_MS_MAX ? ids() : message.id;
+    const directTry = { code: message.lastCode ?? "unknown", error: message.lastError ?? "", rejected: true };
+    return { ...copyOf(message), id, directTry };
   }
 
-  async function add(idsOfDead: readonly string[]): Promise<void> {
-    const found = await Promise.all(idsOfDead.map((id) => primary.get(id)));
-    const dead = found.filter((message) => message !== null && isOpen(message)) as MessageView[];
-    if (dead.length === 0) return;
-    await declare(dead.map(({ topic }) => topic));
+  const read = (some: readonly string[]) => Promise.all(some.map((id) => primary.get(id)));
+
+  async function add(some: readonly string[]): Promise<void> {
+    const dead = (await read(some)).filter((message) => message?.resolution === "open") as MessageView[];
+    const [first] = dead;
+    if (!first) return;
+    await declare();
     try {
-      await mirrors.add(dead.map(mirrorOf));
+      await mirrors.add(dead, dead.map(deadCopy));
     } catch (error) {
       if (isMakegoodError(error) && error.retryable) throw error;
       // One that cannot be written does not keep the others out.
-      if (idsOfDead.length > 1) for (const { id } of dead) await add([id]);
-      else leaveOut(dead[0] as MessageView, error);
-    }
-  }
-
-  function leaveOut({ id, topic }: MessageView, error: unknown): void {
-    const detail = { message: id, topic, error: errorText(error) };
-    events.emit({ type: "lifecycle", what: "recovery_failure_set_aside", detail });
-  }
-
-  /** Both sides differ: as they are now, the one that has moved on is followed. */
-  async function follow(id: string): Promise<void> {
-    const message = await primary.get(id);
-    const mirror = (await mirrors.ofPrimary([id])).get(id);
-    if (!mirror || agrees(message, mirror)) return;
-    const { messageId } = mirror;
-    if (message && isOpen(message) && mirror.resolution !== RESOLUTION.open) {
-      const last = (await here.history(messageId)).provenance.at(-1);
-      const action = mirror.resolution === RESOLUTION.resolved ? "resolve" : "discard";
-      const by = { actor: last?.actor ?? "recovery", reason: last?.reason ?? null };
-      await primary.intervene({ id, action, ...by, revision: message.revision });
-      return;
-    }
-    if (message === null || message.resolution === "resolved" || message.resolution === "discarded") {
-      const action = message?.resolution === "discarded" ? "discard" : "resolve";
-      const reason = message === null ? "the primary store no longer has it" : `${message.resolution} in the primary store`;
-      await here.intervene({ id: messageId, action, actor: PRIMARY, reason });
-      return;
-    }
-    // It was replayed there, or died once more: the sink finds out how that ended.
-    await here.intervene({ id: messageId, action: "replay", actor: PRIMARY, reason: "moved on in the primary store" });
-  }
-
-  /** `seen`: messages of the primary, payloads left out. */
-  async function compare(seen: readonly MessageView[]): Promise<void> {
-    const ours = seen.filter(({ topic }) => !isRecoveryTopic(topic));
-    if (ours.length === 0) return;
-    const known = await mirrors.ofPrimary(ours.map(({ id }) => id));
-    const differing = ours.filter((message) => !agrees(message, known.get(message.id)));
-    const missing = differing.filter(({ id }) => !known.has(id)).map(({ id }) => id);
-    for (let from = 0; from < missing.length; from += BATCH) await add(missing.slice(from, from + BATCH));
-    for (const { id } of differing) if (known.has(id)) await follow(id);
-  }
-
-  /** What is open here and is not, or not any more, in the primary. */
-  async function walkOurs(signal: AbortSignal): Promise<void> {
-    let after: string | null = null;
-    while (!signal.aborted) {
-      const page: Mirror[] = await mirrors.open(after, PAGE);
-      for (let from = 0; from < page.length; from += BATCH) {
-        const batch = page.slice(from, from + BATCH);
-        const found = await Promise.all(batch.map(({ primaryId }) => primary.get(primaryId)));
-        for (const [i, mirror] of batch.entries()) if (!agrees(found[i] ?? null, mirror)) await follow(mirror.primaryId);
+      if (some.length > 1) for (const { id } of dead) await add([id]);
+      else {
+        const detail = { message: first.id, topic: first.topic, error: errorText(error) };
+        events.emit({ type: "lifecycle", what: "recovery_failure_set_aside", detail });
       }
-      if (page.length < PAGE) return;
-      after = page.at(-1)?.primaryId ?? null;
     }
   }
 
-  async function openInPrimary(): Promise<number> {
+  /** Both sides differ: as they are now, the one that has moved on is followed. Fenced, so a process that saw an earlier state does nothing. */
+  async function follow(id: string): Promise<void> {
+    const mirror = (await mirrors.ofPrimary([id])).get(id);
+    const message = await primary.get(id);
+    if (!mirror || agrees(message, mirror)) return;
+    const { messageId, resolution, revision } = mirror;
+    if (resolution === "open") {
+      await here.intervene({ id: messageId, ...moveAfter(message), actor: PRIMARY, revision: revision ?? undefined });
+      return;
+    }
+    const { actor = "recovery", reason = null } = (await here.history(messageId)).provenance.at(-1) ?? {};
+    const action = resolution === "resolved" ? "resolve" : "discard";
+    await primary.intervene({ id, action, actor, reason, revision: message?.revision });
+  }
+
+  /** `seen`: what the primary has under these ids; payloads may be left out. */
+  async function compare(some: readonly string[], seen: readonly (MessageView | null)[]): Promise<void> {
+    const known = await mirrors.ofPrimary(some);
+    const differing = some.filter((id, i) => {
+      const message = seen[i] ?? null;
+      return !(message && isRecoveryTopic(message.topic)) && !agrees(message, known.get(id));
+    });
+    for (const batch of batches(differing.filter((id) => !known.has(id)))) await add(batch);
+    for (const id of differing) if (known.has(id)) await follow(id);
+  }
+
+  /** Messages of the primary of which something was heard. */
+  async function look(heard: readonly string[]): Promise<void> {
+    for (const batch of batches(heard)) await compare(batch, await read(batch));
+  }
+
+  async function openThere(): Promise<number> {
     const dead = (await primary.counts()).filter(({ topic, resolution }) => resolution === "open" && !isRecoveryTopic(topic));
     return dead.reduce((sum, { count }) => sum + count, 0);
   }
 
-  /** How many dead letters of the primary are not known here; below zero: so many are open only here. */
-  async function behind(): Promise<number> {
-    const [there, known] = await Promise.all([openInPrimary(), mirrors.openCount()]);
-    return there - known;
-  }
-
   return {
-    behind,
-    /** Messages of the primary of which something was heard. */
-    async look(heard: readonly string[]): Promise<void> {
-      for (let from = 0; from < heard.length; from += BATCH) {
-        const found = await Promise.all(heard.slice(from, from + BATCH).map((id) => primary.get(id)));
-        await compare(found.filter((message) => message !== null));
-      }
-    },
+    look,
+    openThere,
     /** Everything, page by page: what was not heard of, died while we were away, or ended on one side only. */
     async walk(signal: AbortSignal): Promise<void> {
-      const asked = { status: "dead", resolution: "open", payload: false, limit: PAGE } as const;
-      let cursor: string | undefined;
-      do {
-        const page = await primary.list({ ...asked, cursor });
-        await compare(page.data);
-        cursor = page.nextCursor ?? undefined;
-      } while (cursor !== undefined && !signal.aborted);
+      const asked = { status: "dead", resolution: "open", payload: false } as const;
+      for await (const page of everyPage((which) => primary.list({ ...asked, ...which }))) {
+        if (signal.aborted) return;
+        const found = page.map(({ id }) => id);
+        await compare(found, page);
+      }
       // All of the primary's are known now: as many here as there are the same ones, unless some were left out.
-      if ((await behind()) < 0 || ++walks % OURS_EVERY === 0) await walkOurs(signal);
+      if (++walks % OURS_EVERY !== 0 && (await openThere()) >= (await mirrors.openCount())) return;
+      for await (const page of everyPage(mirrors.open)) {
+        if (signal.aborted) return;
+        await look(page);
+      }
       await mirrors.forget();
     },
   };
 }
-
-export type BringOver = ReturnType<typeof createBringOver>;

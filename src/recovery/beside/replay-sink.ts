@@ -3,94 +3,72 @@
  * says what became of it. While that is under way it asks again later, which spends no attempt.
  */
 import { errorText, isMakegoodError } from "../../message/errors.ts";
-import type { MessageView } from "../../message/message.ts";
+import type { MessageView, NewMessage } from "../../message/message.ts";
 import { DELIVERED, DUPLICATE, type Outcome } from "../../message/outcome.ts";
 import { payloadHash } from "../../message/validate.ts";
-import type { Clock } from "../../platform/clock.ts";
 import type { Delivery, Sink } from "../../sink/sink.ts";
 import type { Store } from "../../store/store.ts";
-import type { Mirror, Mirrors } from "./mirror-sql.ts";
+import type { Recovery } from "../recovery.ts";
+import type { Mirrors } from "./mirror-sql.ts";
 
 /** Who replays here because the primary's message was replayed there: nothing is to be done about it but to wait. */
 export const PRIMARY = "primary store";
 
-export interface ReplaySinkDeps {
-  readonly primary: Pick<Store, "get" | "intervene" | "enqueue">;
-  readonly here: Pick<Store, "history">;
-  readonly mirrors: Pick<Mirrors, "ofMessage" | "died">;
-  readonly origin: (messageId: string) => Promise<{ readonly replayOf: string } | null>;
-  readonly clock: Clock;
-}
-
 const AGAIN_MS = { min: 200, max: 900_000, away: 5_000 } as const;
 
+/** The same message for the other store. */
+export function copyOf(message: Delivery | MessageView): NewMessage {
+  const { id, topic, tenantId, key, payload, traceparent, schemaVersion } = message;
+  const fixed = { payloadHash: key === null ? "" : payloadHash(payload), delayMs: 0, priority: 0, orderingKey: null };
+  return { id, topic, tenantId, key, payload, traceparent, schemaVersion, ...fixed };
+}
+
 /** `outage`: no attempt is spent. The receiver is the primary store, and it answers: no breaker counts it. */
-const wait = (error: string, retryAfterMs: number): Outcome => ({
-  kind: "retry",
-  code: "under_way",
-  error,
-  retryAfterMs,
-  outage: true,
-  receiver: "answers",
-});
+const UNDER_WAY = { kind: "retry", code: "under_way", outage: true, receiver: "answers" } as const;
+const wait = (error: string, retryAfterMs: number): Outcome => ({ ...UNDER_WAY, error, retryAfterMs });
+const reject = (code: string, error: string): Outcome => ({ kind: "reject", code, error });
 
-const failed = ({ lastCode, lastError }: MessageView): Outcome => ({
-  kind: "reject",
-  code: lastCode ?? "unknown",
-  error: lastError ?? "",
-});
-
-export function createReplaySink({ primary, here, mirrors, origin, clock }: ReplaySinkDeps): Sink {
-  /** The longer it takes, the less often it is asked for: a quarter of the time that has passed. */
+export function createReplaySink(primary: Store, here: Store, mirrors: Mirrors, origin: Recovery["origin"]): Sink {
+  /** The longer it takes, the less often it is asked for: a quarter of the time that had passed at the last asking, by the clock here. */
   async function underWay(id: string, text: string): Promise<Outcome> {
     const { attempts, provenance } = await here.history(id);
-    const sinceMs = Math.max(0, ...[...attempts.slice(0, 1), ...provenance.slice(-1)].map(({ at }) => at.getTime()));
-    const passedMs = sinceMs === 0 ? 0 : clock.wallMs() - sinceMs;
+    const since = provenance.at(-1) ?? attempts[0];
+    const passedMs = Number(attempts.at(-1)?.at ?? 0) - Number(since?.at ?? 0);
     return wait(text, Math.min(Math.max(passedMs / 4, AGAIN_MS.min), AGAIN_MS.max));
   }
 
   /** What began here (under a new key, or for a failure that was reported) is accepted by the primary, which delivers it. */
   async function handOver(delivery: Delivery): Promise<Outcome> {
-    const { id, topic, tenantId, key, payload, traceparent, schemaVersion } = delivery;
+    const { id, key } = delivery;
     const from = await origin(id);
-    const original = from && (await primary.get(from.replayOf));
-    const known = { id, topic, tenantId, key, payload, traceparent, schemaVersion };
-    const orderingKey = original?.orderingKey ?? null;
-    const priority = original?.priority ?? 0;
-    const hash = key === null ? "" : payloadHash(payload);
-    const [accepted] = await primary.enqueue([{ ...known, payloadHash: hash, delayMs: 0, priority, orderingKey }]);
+    const { orderingKey = null, priority = 0 } = (from && (await primary.get(from.replayOf))) ?? {};
+    const [accepted] = await primary.enqueue([{ ...copyOf(delivery), orderingKey, priority }]);
     if (accepted?.kind === "conflict")
-      return { kind: "reject", code: "key_conflict", error: `key ${key} belongs to message ${accepted.id} with another payload` };
+      return reject("key_conflict", `key ${key} belongs to message ${accepted.id} with another payload`);
     return accepted?.id === id ? underWay(id, "the primary store accepted it") : DUPLICATE;
-  }
-
-  /** The death that this message stands for: it is replayed, if that is what was asked for here. */
-  async function replay(message: MessageView, id: string): Promise<Outcome> {
-    const asked = (await here.history(id)).provenance.findLast(({ action }) => action === "replay");
-    if (!asked || asked.actor === PRIMARY) return failed(message);
-    const { actor, reason } = asked;
-    // Fenced: of two that come at once one replays, and the other finds it under way.
-    await primary.intervene({ id: message.id, action: "replay", actor, reason, revision: message.revision });
-    return wait("replayed in the primary store", AGAIN_MS.min);
-  }
-
-  async function ofDead(message: MessageView, mirror: Mirror | null, id: string): Promise<Outcome> {
-    if (message.resolution === "resolved") return DUPLICATE;
-    if (message.resolution === "open" && mirror && message.attempts <= mirror.attempts) return replay(message, id);
-    // Before it is dead here: a look in between finds it under way.
-    await mirrors.died(message.id, id, message.attempts);
-    return failed(message);
   }
 
   async function deliver(delivery: Delivery): Promise<Outcome> {
     const { id } = delivery;
     const mirror = await mirrors.ofMessage(id);
     const message = await primary.get(mirror?.primaryId ?? id);
-    if (message?.status === "delivered") return DELIVERED;
-    if (message?.status === "dead") return ofDead(message, mirror, id);
-    if (message) return underWay(id, `${message.status} in the primary store`);
-    if (!mirror) return handOver(delivery);
-    return { kind: "reject", code: "message_gone", error: "the primary store no longer has this message" };
+    if (!message) return mirror ? reject("message_gone", "the primary store no longer has this message") : handOver(delivery);
+    if (message.status === "delivered") return DELIVERED;
+    if (message.status !== "dead") return underWay(id, `${message.status} in the primary store`);
+    if (message.resolution === "resolved") return DUPLICATE;
+    if (message.resolution === "open" && mirror && message.attempts <= mirror.attempts) {
+      const asked = (await here.history(id)).provenance.findLast(({ action }) => action === "replay");
+      if (asked && asked.actor !== PRIMARY) {
+        const { actor, reason } = asked;
+        // Fenced: of two that come at once one replays, and the other finds it under way.
+        await primary.intervene({ id: message.id, action: "replay", actor, reason, revision: message.revision });
+        return wait("replayed in the primary store", AGAIN_MS.min);
+      }
+    } else {
+      // Before it is dead here: a look in between finds it under way.
+      await mirrors.died(message.id, id, message.attempts);
+    }
+    return reject(message.lastCode ?? "unknown", message.lastError ?? "");
   }
 
   return {

@@ -2,26 +2,21 @@
  * The primary's topics as recovery beside it sees them: declared here so that messages can stand for theirs, with the pause, the breaker and
  * the sink's state of the primary. Its own topics are its own.
  */
-import type { TopicDefinition, TopicRecord } from "../../message/topic.ts";
+import type { TopicRecord } from "../../message/topic.ts";
 import type { TopicStore } from "../../store/topics.ts";
 import { isRecoveryTopic } from "../topics.ts";
 
-/** Here a message only asks the primary what became of it: order, limits and retries are kept there. */
-function definitionHere({ name, sink, schemaVersion, leaseMs, fallback, compensation }: TopicRecord): TopicDefinition {
-  const { onUnknown: _, timeoutMs: __, ...asked } = sink;
-  const limits = { concurrency: null, tenantConcurrency: null, ordering: "none" } as const;
-  return { name, sink: asked, retry: { policy: "exponential" }, schemaVersion, leaseMs, ...limits, fallback, compensation };
-}
-
-/** Puts those of the primary that changed since they were put. */
-export function createDeclare(primary: TopicStore, here: TopicStore) {
+/** Puts those of the primary that changed since they were put. A message here only asks the primary: order, limits and retries are kept there. */
+export function createDeclare(primary: TopicStore, here: TopicStore): () => Promise<void> {
   const put = new Map<string, number>();
-  return async (topics: readonly string[] | "all"): Promise<void> => {
-    if (topics !== "all" && topics.every((name) => put.has(name))) return;
-    for (const record of await primary.list()) {
-      if (isRecoveryTopic(record.name) || put.get(record.name) === record.revision) continue;
-      await here.put(definitionHere(record), "api");
-      put.set(record.name, record.revision);
+  const limits = { concurrency: null, tenantConcurrency: null, ordering: "none" } as const;
+  return async () => {
+    for (const { name, sink, schemaVersion, leaseMs, fallback, compensation, revision } of await primary.list()) {
+      if (isRecoveryTopic(name) || put.get(name) === revision) continue;
+      const { onUnknown: _, timeoutMs: __, ...asked } = sink;
+      const kept = { name, schemaVersion, leaseMs, fallback, compensation };
+      await here.put({ ...kept, sink: asked, retry: { policy: "exponential" }, ...limits }, "api");
+      put.set(name, revision);
     }
   };
 }
@@ -37,7 +32,7 @@ export function topicsBeside(primary: TopicStore, here: TopicStore): TopicStore 
   return {
     ...here,
     async get(name: string) {
-      const [record, there] = await Promise.all([here.get(name), isRecoveryTopic(name) ? null : primary.get(name)]);
+      const [record, there] = await Promise.all([here.get(name), primary.get(name)]);
       return record && standing(record, there);
     },
     async list() {

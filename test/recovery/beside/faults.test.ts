@@ -1,13 +1,15 @@
 /**
- * Decision 0033 when things go wrong: PostgreSQL away at the start and later, two processes, more dead letters than a page, one that is
- * older than the home gives room for, two primaries in one home, and kill -9 while dead letters are brought over and while they are executed.
+ * Decision 0033 when things go wrong: PostgreSQL away at the start and later, two processes, clocks that differ, more dead letters than a
+ * page, ids that the home gives no room, two primaries in one home, and kill -9 while dead letters are brought over and while they are executed.
  */
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { createMakegood } from "../../../src/create.ts";
+import { createMakegood, type Makegood } from "../../../src/create.ts";
+import { systemClock } from "../../../src/platform/clock.ts";
 import { createIds } from "../../../src/platform/ids.ts";
 import { createPostgresStore } from "../../../src/store/postgres/index.ts";
 import { createRedisStore } from "../../../src/store/redis/index.ts";
 import { newMessage } from "../../../src/testing/store-conformance/fixtures.ts";
+import { topic } from "../../../src/topic/topic.ts";
 import { databaseUrl, withClient } from "../../support/postgres.ts";
 import { type Process, startScript } from "../../support/processes.ts";
 import { freshPrefix } from "../../support/redis-store.ts";
@@ -74,35 +76,88 @@ describe("recovery beside Redis, when things go wrong", () => {
     proxy.heal();
     await vi.waitFor(() => expect(mg.recoveryBeside()).toMatchObject({ reachable: true, error: null, behind: 0 }), PATIENCE);
     expect(mg.findings()).toEqual([]);
-    expect(said, "each once").toEqual([...Array(2)].flatMap(() => ["recovery_home_away", "recovery_home_back"]));
+    const each = [...Array(2)].flatMap(() => ["recovery_home_away", "recovery_home_back"]);
+    await vi.waitFor(() => expect(said, "each once").toEqual(each), PATIENCE);
   });
 
-  it("brings each of more dead letters than a page over once, from two processes at once, an old one too", async () => {
+  it("after an outage each of two processes says that the home is back, and what still waits", async () => {
+    await using proxy = await startProxy(targetOf(databaseUrl()));
+    proxy.refuse();
+    const both = [await at.open({}, proxy.via(databaseUrl())), await at.open({}, proxy.via(databaseUrl()))];
+    for (const mg of both) mg.work();
+    const all = async (expected: object) => {
+      for (const mg of both) await vi.waitFor(() => expect(mg.recoveryBeside()).toMatchObject(expected), PATIENCE);
+    };
+    await all({ reachable: false, error: expect.any(String) });
+    proxy.heal();
+    await all({ reachable: true, error: null, behind: 0 });
+    expect(both.map((mg) => mg.findings())).toEqual([[], []]);
+    proxy.refuse();
+    proxy.resetAll();
+    await all({ reachable: false });
+    await send(both[0] as Makegood, 3);
+    await all({ reachable: false, behind: 3 });
+    expect(both[1]?.findings()[0]?.reason).toContain("3 dead letters wait");
+    proxy.heal();
+    await all({ reachable: true, error: null, behind: 0 });
+  });
+
+  it("asks how a replay ended soon, also where the clock of the process is an hour before that of the home", async () => {
+    const clock = { ...systemClock, wallMs: () => systemClock.wallMs() + 3_600_000 };
+    const mg = await at.open({ clock });
+    mg.work();
+    await send(mg, 1);
+    const { candidateId } = await suggested(mg.recovery, "broken", 1);
+    let tries = 0;
+    at.receiver.answer = () =>
+      tries++ === 0 ? { kind: "retry", code: "slow", error: "not yet", retryAfterMs: 1_500 } : undefined;
+    await mg.recovery.update(candidateId, { ...ANN, selectedAction: "retry_exponential" });
+    await mg.recovery.execute(candidateId, { ...ANN, reason: "mended" });
+    await ended(mg.recovery, candidateId, "succeeded");
+  });
+
+  it("brings each of more dead letters than a page over once, from two processes at once, of other times too", async () => {
     const store = createRedisStore({ redis: (await redis()).url, prefix: at.prefix });
     const first = await at.open();
     const ids = createIds();
     const all = Array.from({ length: MANY }, (_, n) => dead(ids(), n));
-    const old = `0190${ids().slice(4)}`;
+    const others = ["0190", "01f0"].map((time, n) => dead(`${time}${ids().slice(4)}`, MANY + n));
+    const total = MANY + others.length;
     await store.open();
     for (let from = 0; from < MANY; from += 500) await store.enqueue(all.slice(from, from + 500));
-    await store.enqueue([dead(old, MANY)]);
+    await store.enqueue(others);
     const second = await at.open();
     for (const mg of [first, second]) mg.work();
-    const { candidateId, groupId } = await vi.waitFor(() => suggested(first.recovery, "broken", MANY + 1), { timeout: 60_000 });
-    expect(await counted()).toEqual({ mirrors: MANY + 1, messages: MANY + 1, occurrences: MANY + 1 });
+    const { candidateId, groupId } = await vi.waitFor(() => suggested(first.recovery, "broken", total), { timeout: 60_000 });
+    expect(await counted()).toEqual({ mirrors: total, messages: total, occurrences: total });
     at.receiver.answer = () => undefined;
     await second.recovery.update(candidateId, { ...ANN, selectedAction: "retry_exponential" });
-    const confirm = MANY + 1;
-    await second.recovery.execute(candidateId, {
-      ...ANN,
-      reason: "mended",
-      redrive: { canary: 5, ratePerSecond: 1_000, confirm },
-    });
+    const redrive = { canary: 5, ratePerSecond: 1_000, confirm: total };
+    await second.recovery.execute(candidateId, { ...ANN, reason: "mended", redrive });
     await vi.waitFor(() => ended(first.recovery, candidateId, "succeeded"), { timeout: 80_000 });
     expect(new Set(at.receiver.delivered).size, "each once").toBe(at.receiver.delivered.length);
-    expect(at.receiver.delivered.length).toBe(MANY + 1);
+    expect(at.receiver.delivered.length).toBe(total);
     expect((await first.recovery.group(groupId)).group.openMessages).toBe(0);
     await store.close();
+  });
+
+  it("does not replay by hand what is on its way to a fallback, also where it has another id in the home", async () => {
+    const slow = { kind: "retry", code: "slow", error: "not yet", retryAfterMs: 3_600_000 } as const;
+    const order = topic(TOPIC, { sink: async () => undefined, fallback: async () => slow });
+    const mg = await at.open({ topics: [order] });
+    const id = `0190${createIds()().slice(4)}`;
+    await mg.store.enqueue([dead(id, 1)]);
+    mg.work();
+    const { candidateId } = await suggested(mg.recovery, "broken", 1);
+    await mg.recovery.update(candidateId, { ...ANN, selectedAction: "fallback_model" });
+    await mg.recovery.approve(candidateId, { ...ANN, reason: "the other one" });
+    const { redriveId } = await mg.recovery.execute(candidateId, { ...ANN, reason: "the other one" });
+    await vi.waitFor(async () => {
+      const { data } = await mg.recovery.redriveItems(redriveId as string, { limit: 5 });
+      expect(data).toMatchObject([{ carrierId: expect.any(String) }]);
+    }, PATIENCE);
+    await expect(mg.replay(id, { actor: "bob" })).rejects.toMatchObject({ code: "carried", detail: { id } });
+    expect((await mg.replay(id, { actor: "bob", force: true })).status).toBe("pending");
   });
 
   it("two primaries do not share a home: the second one says so and touches nothing", async () => {
