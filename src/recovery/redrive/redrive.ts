@@ -5,6 +5,7 @@ import { columns, int, intOrNull, moment, momentOrNull, text, textOrNull } from 
 import type { NewProvenance } from "../provenance.ts";
 import type { RedriveRecords } from "../records.ts";
 import type { Redrives } from "./redrives.ts";
+import type { RedriveRequest } from "./request.ts";
 
 /**
  * replay: the same message, same key, next generation. new_key: a new message under a new key, the old one resolved. copy: a message to
@@ -44,28 +45,8 @@ export const SKIPPED = {
   groupFailed: "group_failed",
 } as const;
 
-/** Open dead letters that fit all members given; `ids`: exactly these, of those that fit. */
-export interface RedriveSelect {
-  /** Those that are open in it (or in the one it was merged into) by their present death. */
-  readonly groupId?: number | undefined;
-  readonly groupIds?: readonly number[] | undefined;
-  /** They died at or after this moment, and before that one. */
-  readonly since?: Date | undefined;
-  readonly until?: Date | undefined;
-  /** For mode reopen: what this redrive resolved or discarded, and what stands as it left it. */
-  readonly redriveId?: string | undefined;
-  /** Else that is listed as skipped. */
-  readonly includeHeld?: boolean | undefined;
-  readonly topic?: string | undefined;
-  readonly tenantId?: string | undefined;
-  readonly errorCode?: string | undefined;
-  readonly ids?: readonly string[] | undefined;
-  /**
-   * The mark of a preview: only what that one saw and what has not moved on since, whatever time its death bears. Once the group was
-   * merged, split or held, nothing of it was seen. A mark that no preview returned throws `invalid_request`.
-   */
-  readonly seen?: string | undefined;
-  /** Oldest death first. */
+/** Open dead letters that fit all members given. */
+export interface RedriveSelect extends Readonly<Omit<RedriveRequest["select"], "limit">> {
   readonly limit: number;
   /** What was replayed so often is listed as skipped. */
   readonly generationMax: number;
