@@ -15,7 +15,7 @@ import { line, type NewProvenance } from "../provenance.ts";
 import { record } from "../provenance-sql.ts";
 import type { Actor } from "../recovery.ts";
 import { carriedAmong, carriedError } from "./carried.ts";
-import type { RedriveDeps } from "./deps.ts";
+import type { RedriveDeps } from "./redrives.ts";
 import { refuseUndelivered } from "./start.ts";
 
 export interface EditRequest extends Actor {

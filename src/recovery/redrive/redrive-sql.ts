@@ -200,12 +200,12 @@ export function createRedriveRun(home: Home) {
       const byId = new Map((bodies ? await home.messages(run, ids) : []).map((view) => [view.id, view]));
       return items.map((one) => ({ item: one, message: byId.get(one.messageId) ?? null }));
     },
-    /** Counts its groups again, where a process of the version before sent some of them or started it; false: the token is stale. */
+    /** It as it is now, its groups counted again where a process of the version before sent some of them or started it; null: the token is stale. */
     recount: (id: string, token: string) =>
       home.transaction("count a redrive again", async (inside) => {
         const redrive = await takeUnder(s, inside.run, id, token);
         if (redrive) await recount(s, inside.run, redrive);
-        return redrive !== null;
+        return redrive;
       }),
     /** How it stands: its groups, those that failed first, and what was left alone. */
     async standing({ redriveId: id, counts: { skipped } }: Redrive) {

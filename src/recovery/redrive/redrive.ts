@@ -1,9 +1,11 @@
-/** The records of redrives: durable operations over frozen lists of messages. */
+/** The records of redrives (durable operations over frozen lists of messages), and what is told of them. */
 import { withNames } from "../../message/json.ts";
+import type { Events } from "../../observe/events.ts";
 import type { Row, Run } from "../../store/home.ts";
 import { columns, int, intOrNull, moment, momentOrNull, text, textOrNull } from "../columns.ts";
-import type { NewProvenance } from "../provenance.ts";
+import { line, type NewProvenance } from "../provenance.ts";
 import type { RedriveRecords } from "../records.ts";
+import type { Actor } from "../recovery.ts";
 import type { Redrives } from "./redrives.ts";
 import type { RedriveRequest } from "./request.ts";
 
@@ -209,4 +211,32 @@ export async function addCounts(
   const values = [id, moved.map(({ groupNo }) => groupNo), moved.map(({ to }) => to)];
   const [row] = await run(addSql(s, from), values, { name: `mg_redrive_no_more_${from}` });
   return COUNTS.of(row as Row);
+}
+
+/** Stands in the same write as the change it tells of. */
+export function redriveLine(
+  event: string,
+  { redriveId, select, candidateId, action }: Pick<NewRedrive | Redrive, "redriveId" | "select" | "candidateId" | "action">,
+  by: Actor,
+  reason: string | null,
+  details?: Readonly<Record<string, unknown>>,
+): NewProvenance {
+  return line(`redrive_${event}`, by, { groupId: select.groupId ?? null, candidateId, redriveId, action, reason, details });
+}
+
+/** `since`: the counts of the last event of this process, so that counters of what changed add up over all processes. */
+export function announce(events: Events, redrive: Redrive, since: RedriveCounts = redrive.counts): void {
+  const { redriveId: id, candidateId, status, statusReason: reason, counts } = redrive;
+  const ever = ({ sent, healed, failed }: RedriveCounts): number => sent + healed + failed;
+  const grown = (name: "healed" | "failed" | "skipped") => Math.max(0, counts[name] - since[name]);
+  const changed = {
+    selected: 0,
+    waiting: counts.waiting - since.waiting,
+    // Each message once, also one whose ending is known by now.
+    sent: Math.max(0, ever(counts) - ever(since)),
+    healed: grown("healed"),
+    failed: grown("failed"),
+    skipped: grown("skipped"),
+  };
+  events.emit({ type: "redrive", id, candidateId, status, reason, counts, changed });
 }

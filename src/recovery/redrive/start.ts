@@ -7,10 +7,19 @@ import type { Carrier } from "../../message/topic.ts";
 import { payloadHash } from "../../message/validate.ts";
 import type { TopicStore } from "../../store/topics.ts";
 import type { Actor } from "../recovery.ts";
-import { announce, redriveLine } from "./announce.ts";
-import type { RedriveDeps } from "./deps.ts";
-import { keptSelect, type NewRedrive, type Redrive, type RedrivePreview, SKIPPED, sends, writtenSelect } from "./redrive.ts";
+import {
+  announce,
+  keptSelect,
+  type NewRedrive,
+  type Redrive,
+  type RedrivePreview,
+  redriveLine,
+  SKIPPED,
+  sends,
+  writtenSelect,
+} from "./redrive.ts";
 import { redriveNotFound } from "./redrive-sql.ts";
+import type { RedriveDeps } from "./redrives.ts";
 import { checkPlan, checkRequest, defaultsOf, type ExecutionRequest, REDRIVE_LIMITS, type RedriveRequest } from "./request.ts";
 
 type CheckedRequest = ReturnType<typeof checkRequest>;
