@@ -2,19 +2,19 @@
  * PREVIEW and START: what a selection would be, and the frozen list of it. Of each group a few stand at the head of the list, one for each
  * slice of its time, of different tenants where there are some: what they come to is what the group is judged by.
  */
+
 import type { Home, Row, Run } from "../../store/home.ts";
 import { clockSql } from "../../store/shared/clock-sql.ts";
 import type { At } from "../../store/store.ts";
 import { columns, int, momentOrNull, text, textOrNull } from "../columns.ts";
 import { beginObserving, byPerson } from "../confidence/outcomes-sql.ts";
-import { record } from "../provenance-sql.ts";
+import { record } from "../provenance.ts";
 import {
   ALL,
   keptSelect,
   LIST_MS_MAX,
   type NewRedrive,
   REDRIVE,
-  type Redrive,
   type RedriveMode,
   type RedriveSelect,
   SKIPPED,
@@ -80,7 +80,7 @@ const ORDERED = `e as (select b.*, row_number() over (partition by no, why is nu
 const PLAIN = "o as materialized (select b.*, row_number() over (order by died_at, id) as n from b)";
 
 /** The list, its groups, and the redrive's counts of it, in one statement. Without a canary all of a group may go. */
-async function freeze(s: string, run: Run, request: NewRedrive, clock: string): Promise<Redrive> {
+async function freeze(s: string, run: Run, request: NewRedrive, clock: string) {
   const { redriveId: id, select, mode } = request;
   const { canary, carrier } = planOf(request.plan);
   const values: unknown[] = [id, canary];
@@ -139,10 +139,7 @@ async function start(s: string, run: Run, request: NewRedrive, { now }: At) {
   return { kind: "started", redrive } as const;
 }
 
-export function createRedriveStart(home: Home) {
-  const { s } = home;
-  return {
-    preview: (select: RedriveSelect, mode: RedriveMode = "replay") => preview(s, home.read("preview a redrive"), select, mode),
-    start: (request: NewRedrive, at: At = {}) => home.transaction("start a redrive", ({ run }) => start(s, run, request, at)),
-  };
-}
+export const createRedriveStart = (home: Home) => ({
+  preview: (select: RedriveSelect, mode: RedriveMode = "replay") => preview(home.s, home.read("preview a redrive"), select, mode),
+  start: (request: NewRedrive, at: At = {}) => home.transaction("start a redrive", ({ run }) => start(home.s, run, request, at)),
+});

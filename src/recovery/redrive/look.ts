@@ -7,7 +7,7 @@ import { columns, flag, int, intOrNull, text, textOrNull } from "../columns.ts";
 import type { Learned } from "../confidence/numbers.ts";
 import { learnIn } from "../confidence/outcomes-sql.ts";
 import { verdictOf } from "./next-step.ts";
-import { addCounts, ITEM_STATES, REDRIVE_GROUP, type Redrive, type RedriveMode, readRedrive, takeUnder } from "./redrive.ts";
+import { moveItems, REDRIVE_GROUP, type Redrive, type RedriveMode, readRedrive, takeUnder } from "./redrive.ts";
 import { judgeAnew } from "./redrive-sql.ts";
 import { planOf } from "./request.ts";
 
@@ -54,7 +54,7 @@ const sentItem = (s: string, clock: string, watches: boolean) =>
   columns({
     n: int("i.n"),
     groupNo: int("i.group_no"),
-    messageId: text("i.message_id::text"),
+    id: text("i.message_id::text"),
     revision: int("i.revision"),
     generation: int("i.generation"),
     groupId: intOrNull("i.group_id"),
@@ -94,12 +94,6 @@ async function read(s: string, run: Run, { redriveId, mode }: Redrive, { limit, 
 }
 
 type Looked = Awaited<ReturnType<typeof read>>[number];
-
-/** $1 redrive, $2 items, $3 their new states or null, $4 reasons. */
-const markSql = (s: string, clock: string) => `update ${s}.redrive_item i set (looked_at, state, reason, ended_at) = (
-    select ${clock}, coalesce(x.state, i.state), coalesce(x.reason, i.reason), case when x.state is not null then ${clock} end
-    from (select ($3::smallint[])[x.at] as state, ($4::text[])[x.at] as reason from (select array_position($2::int[], i.n) as at) x) x)
-  where i.redrive_id = $1::uuid and i.n = any ($2::int[])`;
 
 function learnedFrom({ redriveId, action }: Redrive, looked: readonly Looked[]): Learned[] {
   const sums = new Map<number, Learned>();
@@ -153,21 +147,12 @@ async function look(s: string, inside: Inside, id: string, token: string, how: L
 }
 
 async function end(s: string, { run, intervene }: Inside, redrive: Redrive, looked: readonly Looked[], at: At) {
-  const { redriveId: id } = redrive;
-  await run(markSql(s, clockSql(at.now)), [
-    id,
-    looked.map(({ n }) => n),
-    looked.map(({ ending }) => (ending ? ITEM_STATES.indexOf(ending.state) : null)),
-    looked.map(({ ending }) => ending?.reason ?? null),
-  ]);
-  if (redrive.mode === "copy") {
-    const healed = looked.filter(({ ending }) => ending?.state === "healed");
-    const originals = healed.map(({ messageId, revision }) => ({ id: messageId, revision }));
-    await intervene("resolve", originals, redrive, at);
-  }
+  const { redriveId, mode } = redrive;
+  const healed = looked.filter(({ ending }) => ending?.state === "healed");
+  if (mode === "copy") await intervene("resolve", healed, redrive, at);
   await learnIn(s, run, learnedFrom(redrive, looked), at.now);
-  const ended = looked.flatMap(({ groupNo, ending }) => (ending ? [{ groupNo, to: ending.state }] : []));
-  return addCounts(s, run, id, "sent", ended);
+  const moved = looked.map(({ ending, ...item }) => ({ ...item, to: ending?.state ?? null, reason: ending?.reason ?? null }));
+  return moveItems(s, run, redriveId, "sent", moved, at);
 }
 
 /** Of item `o`, its original's dead letter `d` if that stands as it was frozen, and its copy `m`. */
@@ -216,13 +201,11 @@ async function lookAgain(s: string, { run, intervene }: Inside, limit: number, a
   return looked.length;
 }
 
-export function createRedriveLook(home: Home) {
-  return {
-    /** Ends items whose ending is known, with the originals of delivered copies, and judges their groups. Null: the token is stale. */
-    look: (id: string, token: string, how: LookHow, at: At = {}) =>
-      home.transaction("look at a redrive", (inside) => look(home.s, inside, id, token, how, at)),
-    /** Resolves originals whose copies had died and were delivered after all. Needs no token: the second caller finds nothing left to do. */
-    lookAgain: (limit: number, at: At = {}) =>
-      home.transaction("look at copies again", (inside) => lookAgain(home.s, inside, limit, at)),
-  };
-}
+export const createRedriveLook = (home: Home) => ({
+  /** Ends items whose ending is known, with the originals of delivered copies, and judges their groups. Null: the token is stale. */
+  look: (id: string, token: string, how: LookHow, at: At = {}) =>
+    home.transaction("look at a redrive", (inside) => look(home.s, inside, id, token, how, at)),
+  /** Resolves originals whose copies had died and were delivered after all. Needs no token: the second caller finds nothing left to do. */
+  lookAgain: (limit: number, at: At = {}) =>
+    home.transaction("look at copies again", (inside) => lookAgain(home.s, inside, limit, at)),
+});

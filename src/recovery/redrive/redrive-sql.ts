@@ -10,8 +10,7 @@ import type { At } from "../../store/store.ts";
 import { columns, int, textOrNull } from "../columns.ts";
 import { beginObserving, byPerson } from "../confidence/outcomes-sql.ts";
 import { badCursor, idCursor, type Page, paged, pageLimit } from "../pages.ts";
-import type { NewProvenance } from "../provenance.ts";
-import { record } from "../provenance-sql.ts";
+import { type NewProvenance, record } from "../provenance.ts";
 import {
   ALL,
   ITEM_STATES,
@@ -140,12 +139,6 @@ async function recount(s: string, run: Run, { redriveId, plan }: Redrive): Promi
 
 const GROUPS_SHOWN = 50;
 
-export interface Keep {
-  readonly leaseMs?: number;
-  readonly state?: string;
-  readonly release?: boolean;
-}
-
 export function createRedriveRun(home: Home) {
   const { s } = home;
   const run = home.read("read redrives");
@@ -179,7 +172,12 @@ export function createRedriveRun(home: Home) {
       return row ? { redrive: REDRIVE.of(row), token: row.at(-1) as string } : null;
     },
     /** False: the token is stale. `state` is kept for the process that claims next; a token whose lease ran out holds until another claims. */
-    async keep(id: string, token: string, { leaseMs, state, release }: Keep, at?: At) {
+    async keep(
+      id: string,
+      token: string,
+      { leaseMs, state, release }: { leaseMs?: number; state?: string; release?: boolean },
+      at?: At,
+    ) {
       const clock = clockSql(at?.now);
       const text = `update ${s}.redrive set worked_at = ${clock}, state = coalesce($3, state),
           lease_until = case when $4::float8 is null then lease_until else ${clock} + $4::float8 * interval '1 ms' end,

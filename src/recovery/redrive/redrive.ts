@@ -2,6 +2,8 @@
 import { withNames } from "../../message/json.ts";
 import type { Events } from "../../observe/events.ts";
 import type { Row, Run } from "../../store/home.ts";
+import { clockSql } from "../../store/shared/clock-sql.ts";
+import type { At } from "../../store/store.ts";
 import { columns, int, intOrNull, moment, momentOrNull, text, textOrNull } from "../columns.ts";
 import { line, type NewProvenance } from "../provenance.ts";
 import type { RedriveRecords } from "../records.ts";
@@ -195,21 +197,33 @@ const addSql = (s: string, from: ItemState) => {
     from (select ${each((state) => `coalesce(sum(${state}), 0) as ${state}`)} from d) t where r.id = $1::uuid returning ${COUNTS.list}`;
 };
 
+/** Of items that have the state `from`. $2 items, $3 their new states or null, $4 reasons, $5 carriers. */
+const moveSql = (s: string, from: number, clock: string) => `update ${s}.redrive_item i
+  set (state, reason, carrier_id, sent_at, looked_at, ended_at) = (
+    select coalesce(x.state, i.state), coalesce(x.reason, i.reason), coalesce(x.carrier_id, i.carrier_id),
+      case when x.state = 1 then ${clock} else i.sent_at end, case when i.state = 1 then ${clock} end, case when x.state > 1 then ${clock} end
+    from (select ($3::smallint[])[x.at] as state, ($4::text[])[x.at] as reason, ($5::uuid[])[x.at] as carrier_id
+      from (select array_position($2::int[], i.n) as at) x) x)
+  where i.redrive_id = $1::uuid and i.n = any ($2::int[]) and i.state = ${from}`;
+
 interface Moved {
+  readonly n: number;
   readonly groupNo: number;
-  readonly to: ItemState;
+  /** Null: it was looked at, and stays what it is. */
+  readonly to: ItemState | null;
+  readonly reason: string | null;
+  readonly carrierId?: string | null;
 }
 
-/** Of items that were `from`: what is sent before a group is judged is of its canary. Returns the redrive's counts. */
-export async function addCounts(
-  s: string,
-  run: Run,
-  id: string,
-  from: ItemState,
-  moved: readonly Moved[],
-): Promise<RedriveCounts> {
-  const values = [id, moved.map(({ groupNo }) => groupNo), moved.map(({ to }) => to)];
-  const [row] = await run(addSql(s, from), values, { name: `mg_redrive_no_more_${from}` });
+/** Marks and counts items that were `from`: what is sent before a group is judged is of its canary. Returns the redrive's counts. */
+export async function moveItems(s: string, run: Run, id: string, from: ItemState, items: readonly Moved[], { now }: At) {
+  const named = (what: string) => (now ? {} : { name: `mg_redrive_${what}_${from}` });
+  const states = items.map(({ to }) => (to === null ? null : ITEM_STATES.indexOf(to)));
+  const said = [items.map(({ n }) => n), states, items.map(({ reason }) => reason), items.map((item) => item.carrierId ?? null)];
+  if (items.length > 0) await run(moveSql(s, ITEM_STATES.indexOf(from), clockSql(now)), [id, ...said], named("move"));
+  const moved = items.filter(({ to }) => to !== null);
+  const counted = [id, moved.map(({ groupNo }) => groupNo), moved.map(({ to }) => to)];
+  const [row] = await run(addSql(s, from), counted, named("count"));
   return COUNTS.of(row as Row);
 }
 
@@ -229,14 +243,9 @@ export function announce(events: Events, redrive: Redrive, since: RedriveCounts 
   const { redriveId: id, candidateId, status, statusReason: reason, counts } = redrive;
   const ever = ({ sent, healed, failed }: RedriveCounts): number => sent + healed + failed;
   const grown = (name: "healed" | "failed" | "skipped") => Math.max(0, counts[name] - since[name]);
-  const changed = {
-    selected: 0,
-    waiting: counts.waiting - since.waiting,
-    // Each message once, also one whose ending is known by now.
-    sent: Math.max(0, ever(counts) - ever(since)),
-    healed: grown("healed"),
-    failed: grown("failed"),
-    skipped: grown("skipped"),
-  };
+  // Each message once, also one whose ending is known by now.
+  const sent = Math.max(0, ever(counts) - ever(since));
+  const ended = { healed: grown("healed"), failed: grown("failed"), skipped: grown("skipped") };
+  const changed = { selected: 0, waiting: counts.waiting - since.waiting, sent, ...ended };
   events.emit({ type: "redrive", id, candidateId, status, reason, counts, changed });
 }

@@ -1,5 +1,6 @@
 /** Carries redrives out: a job of each process, each under a lease, so that a killed process's are continued by another. */
 import type { MaintenanceJob } from "../../platform/job.ts";
+import { everyPage } from "../pages.ts";
 import { hold, leave, partsOf, work } from "./claimed-redrive.ts";
 import { announce, redriveLine } from "./redrive.ts";
 import type { RedriveDeps } from "./redrives.ts";
@@ -77,18 +78,13 @@ export function createRunner(deps: RedriveDeps) {
 }
 
 /** A list that was frozen long ago says little about today. */
-async function cancelForgotten({ recovery, events, owner }: RedriveDeps, beforeMs: number): Promise<void> {
-  let cursor: string | undefined;
-  for (let page = 0; page < TIDY_PAGES_MAX; page++) {
-    const { data, nextCursor } = await recovery.redrives.list({ status: "planned", limit: 100, cursor });
-    for (const redrive of data.filter(({ createdAt }) => createdAt.getTime() <= beforeMs)) {
-      const reason = "nobody resumed this dry run in time";
-      const line = redriveLine("cancelled", redrive, { actor: owner, actorType: "system" }, reason);
-      const change = { from: ["planned"], status: "cancelled", reason } as const;
-      const changed = await recovery.redrives.change(redrive.redriveId, change, [line]);
+async function cancelForgotten({ recovery: { redrives }, events, owner }: RedriveDeps, beforeMs: number): Promise<void> {
+  const change = { from: ["planned"], status: "cancelled", reason: "nobody resumed this dry run in time" } as const;
+  for await (const page of everyPage((at) => redrives.list({ status: "planned", ...at }))) {
+    for (const redrive of page.filter(({ createdAt }) => createdAt.getTime() <= beforeMs)) {
+      const line = redriveLine("cancelled", redrive, { actor: owner, actorType: "system" }, change.reason);
+      const changed = await redrives.change(redrive.redriveId, change, [line]);
       if (changed.kind === "done") announce(events, changed.redrive);
     }
-    if (nextCursor === null) return;
-    cursor = nextCursor;
   }
 }
