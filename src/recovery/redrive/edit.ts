@@ -13,8 +13,8 @@ import { copyOf } from "../carrier.ts";
 import { columns, flag, text, textOrNull } from "../columns.ts";
 import { line, type NewProvenance, record } from "../provenance.ts";
 import type { Actor } from "../recovery.ts";
-import { carriedAmong, carriedError } from "./carried.ts";
 import type { RedriveDeps } from "./redrives.ts";
+import { carriedAmong, carriedError } from "./select-sql.ts";
 import { refuseUndelivered } from "./start.ts";
 
 export interface EditRequest extends Actor {

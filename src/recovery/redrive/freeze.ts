@@ -2,24 +2,14 @@
  * PREVIEW and START: what a selection would be, and the frozen list of it. Of each group a few stand at the head of the list, one for each
  * slice of its time, of different tenants where there are some: what they come to is what the group is judged by.
  */
-
 import type { Home, Row, Run } from "../../store/home.ts";
 import { clockSql } from "../../store/shared/clock-sql.ts";
 import type { At } from "../../store/store.ts";
 import { columns, int, momentOrNull, text, textOrNull } from "../columns.ts";
 import { beginObserving, byPerson } from "../confidence/outcomes-sql.ts";
 import { record } from "../provenance.ts";
-import {
-  ALL,
-  keptSelect,
-  LIST_MS_MAX,
-  type NewRedrive,
-  REDRIVE,
-  type RedriveMode,
-  type RedriveSelect,
-  SKIPPED,
-} from "./redrive.ts";
-import { planOf } from "./request.ts";
+import { keptSelect, LIST_MS_MAX, type NewRedrive, REDRIVE, type RedriveSelect, SKIPPED } from "./redrive.ts";
+import { ALL, planOf } from "./request.ts";
 import { listSql, seenText } from "./select-sql.ts";
 
 /** Of each topic `t`, of the list `q`. The row of a preview that saw nothing has a mark and no topic. The last one is looked for only where the limit cut something off. */
@@ -38,7 +28,7 @@ const previewed = (s: string) =>
       from (select q.why, count(*) as n from q where q.why is not null group by q.why) w)::text`),
   });
 
-async function preview(s: string, run: Run, select: RedriveSelect, mode: RedriveMode) {
+async function preview(s: string, run: Run, select: RedriveSelect, mode: NewRedrive["mode"]) {
   const values: unknown[] = [Math.max(0, select.limit), select.groupId ?? null];
   const { list, of } = previewed(s);
   const found = await run(
@@ -140,6 +130,7 @@ async function start(s: string, run: Run, request: NewRedrive, { now }: At) {
 }
 
 export const createRedriveStart = (home: Home) => ({
-  preview: (select: RedriveSelect, mode: RedriveMode = "replay") => preview(home.s, home.read("preview a redrive"), select, mode),
+  preview: (select: RedriveSelect, mode: NewRedrive["mode"] = "replay") =>
+    preview(home.s, home.read("preview a redrive"), select, mode),
   start: (request: NewRedrive, at: At = {}) => home.transaction("start a redrive", ({ run }) => start(home.s, run, request, at)),
 });

@@ -25,8 +25,7 @@ const ends = (state: "healed" | "failed" | "skipped", reason: string, learned = 
 export function endingOf(mode: RedriveMode, generation: number, seen: Seen | null, quiet: boolean, taken = false) {
   // Whatever becomes of it is the work of the other one: two that claim it would both learn from it.
   if (mode === "watch" && taken) return ends("skipped", "taken_over", false);
-  const ending = known(mode, generation, seen, quiet);
-  return ending === null && mode === "watch" && quiet ? ends("skipped", "not_known", false) : ending;
+  return known(mode, generation, seen, quiet) ?? (mode === "watch" && quiet ? ends("skipped", "not_known", false) : null);
 }
 
 function known(mode: RedriveMode, generation: number, seen: Seen | null, quiet: boolean) {
@@ -171,10 +170,8 @@ const copied = (s: string) =>
  * Copies that died, those looked at longest ago first, whose originals are locked in the order of their ids, as by every
  * statement that locks many; $1 limit.
  */
-const againSql = (
-  s: string,
-  list: string,
-) => `with i as materialized (select i.redrive_id, i.n, i.message_id, i.revision, i.carrier_id from ${s}.redrive_item i
+const againSql = (s: string, list: string) => `with i as materialized (
+    select i.redrive_id, i.n, i.message_id, i.revision, i.carrier_id from ${s}.redrive_item i
     where i.state = 3 and i.carrier_id is not null and i.looked_at is not null order by i.looked_at limit $1::int for no key update skip locked),
   o as materialized (select * from i order by i.message_id)
   select ${list} from o

@@ -8,7 +8,6 @@ import { columns, int, intOrNull, moment, momentOrNull, text, textOrNull } from 
 import { line, type NewProvenance } from "../provenance.ts";
 import type { RedriveRecords } from "../records.ts";
 import type { Actor } from "../recovery.ts";
-import type { Redrives } from "./redrives.ts";
 import type { RedriveRequest } from "./request.ts";
 
 /**
@@ -147,33 +146,10 @@ export const REDRIVE_GROUP = columns({
 });
 export type RedriveGroup = ReturnType<typeof REDRIVE_GROUP.of>;
 
-/** Of `redrive_item i`. What waits in a group that failed says so. */
-export const redriveItem = (s: string) =>
-  columns({
-    n: int("i.n"),
-    messageId: text("i.message_id::text"),
-    /** As they were when the list was frozen. */
-    generation: int("i.generation"),
-    revision: int("i.revision"),
-    groupId: intOrNull("i.group_id"),
-    state: { sql: "i.state::text", read: (code) => ITEM_STATES[Number(code)] as ItemState },
-    reason: textOrNull(`case when i.state = 0 and exists (select from ${s}.redrive_group g where g.redrive_id = i.redrive_id
-      and g.no = i.group_no and g.verdict = 'failed') then '${SKIPPED.groupFailed}' else i.reason end`),
-    /** The message that carries the effect where it is another one (new_key, copy). */
-    carrierId: textOrNull("i.carrier_id::text"),
-    sentAt: momentOrNull("i.sent_at"),
-    endedAt: momentOrNull("i.ended_at"),
-  });
-export type RedriveItem = ReturnType<ReturnType<typeof redriveItem>["of"]>;
-
 export type RedrivePreview = Awaited<ReturnType<RedriveRecords["preview"]>>;
-export type RedriveDetail = Awaited<ReturnType<Redrives["redrive"]>>;
 
 /** A list of a million is frozen or cancelled in one statement. */
 export const LIST_MS_MAX = 10 * 60_000;
-
-/** What stands as the canary of a group that needs none. */
-export const ALL = 2_147_483_647;
 
 /** Of `redrive r`. */
 export async function readRedrive(s: string, run: Run, where: string, values: unknown[]): Promise<Redrive | null> {

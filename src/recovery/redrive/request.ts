@@ -176,3 +176,8 @@ export function planOf(kept: string) {
   const carrier = CARRIERS.find((name) => name === found.carrier);
   return { ...(PLAN.safeParse(planOver(found, REDRIVE_DEFAULTS)).data ?? REDRIVE_DEFAULTS), carrier };
 }
+
+/** What stands as the canary of a group that needs none. */
+export const ALL = 2_147_483_647;
+
+export const canaryOf = (kept: string) => planOf(kept).canary || ALL;

@@ -7,9 +7,9 @@ import { type NewMessage, RESOLUTIONS } from "../../message/message.ts";
 import type { Home, Inside, Run } from "../../store/home.ts";
 import type { At } from "../../store/store.ts";
 import { columns, flag, int, text, textOrNull } from "../columns.ts";
-import { carriedAmong } from "./carried.ts";
 import { moveItems, type Redrive, SKIPPED, sends, takeUnder } from "./redrive.ts";
 import { planOf } from "./request.ts";
+import { carriedAmong } from "./select-sql.ts";
 
 export interface ToSend {
   readonly n: number;
@@ -34,9 +34,8 @@ interface Waiting extends Omit<ReturnType<typeof WAITING.of>, "skipped">, ToSend
 }
 
 /** Waiting items, and whether their dead letters stand as they were frozen; these are locked, so that no other transaction moves them on. */
-const takeSql = (
-  s: string,
-) => `with i as materialized (select i.n, i.message_id, i.generation, i.revision, i.group_no from ${s}.redrive_item i
+const takeSql = (s: string) => `with i as materialized (
+    select i.n, i.message_id, i.generation, i.revision, i.group_no from ${s}.redrive_item i
     where i.redrive_id = $1::uuid and i.n = any ($2::int[]) and i.state = 0 order by i.message_id)
   select ${WAITING.list} from i left join lateral (select d.id, d.resolution, d.generation, d.revision from ${s}.dead_letter d
     where d.id = i.message_id for no key update) d on true`;

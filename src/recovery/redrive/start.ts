@@ -7,16 +7,7 @@ import type { Carrier } from "../../message/topic.ts";
 import { payloadHash } from "../../message/validate.ts";
 import type { TopicStore } from "../../store/topics.ts";
 import type { Actor } from "../recovery.ts";
-import {
-  announce,
-  keptSelect,
-  type NewRedrive,
-  type RedrivePreview,
-  redriveLine,
-  SKIPPED,
-  sends,
-  writtenSelect,
-} from "./redrive.ts";
+import { announce, keptSelect, type NewRedrive, type RedrivePreview, redriveLine, sends, writtenSelect } from "./redrive.ts";
 import { redriveNotFound } from "./redrive-sql.ts";
 import type { RedriveDeps } from "./redrives.ts";
 import { checkPlan, checkRequest, defaultsOf, type ExecutionRequest, REDRIVE_LIMITS, type RedriveRequest } from "./request.ts";
@@ -100,11 +91,11 @@ export async function existing({ recovery }: RedriveDeps, id: string) {
 /** What a person redrives teaches what the same action of the engine would (decision 0019). */
 const PERSONS_ACTION = "retry_exponential";
 
-/** Why messages are left alone, and what to do about it. */
+/** By the word of `SKIPPED` why messages are left alone, and what to do about it. */
 const WHY: Readonly<Record<string, string>> = {
-  [SKIPPED.generationCap]: "were replayed as often as may be (mend the cause, or raise generationMax)",
-  [SKIPPED.held]: "are held for a person (release their group, or say includeHeld, --include-held)",
-  [SKIPPED.carried]: "have a copy on its way to another receiver (wait until that is known)",
+  generation_cap: "were replayed as often as may be (mend the cause, or raise generationMax)",
+  held: "are held for a person (release their group, or say includeHeld, --include-held)",
+  carried: "have a copy on its way to another receiver (wait until that is known)",
 };
 
 async function refuseHopeless(
