@@ -7,7 +7,7 @@ import { startMaintenance } from "../maintenance/maintenance.ts";
 import type { TopicRecord } from "../message/topic.ts";
 import type { Random } from "../platform/random.ts";
 import { createRecovery, type RecoveryDeps } from "../recovery/engine.ts";
-import { carriedAmong, carriedError } from "../recovery/redrive/carried.ts";
+import { carriedAmong, carriedError } from "../recovery/redrive/select-sql.ts";
 import type { RecoveryOptions } from "../recovery/settings.ts";
 import { RECOVERY_TOPIC } from "../recovery/topics.ts";
 import { functionSink } from "../sink/function.ts";

@@ -16,7 +16,7 @@ import { createMirrors } from "../recovery/beside/mirror-sql.ts";
 import { createReplaySink } from "../recovery/beside/replay-sink.ts";
 import { createDeclare, topicsBeside } from "../recovery/beside/topics-beside.ts";
 import type { Recovery } from "../recovery/recovery.ts";
-import { carriedAmong, carriedError } from "../recovery/redrive/carried.ts";
+import { carriedAmong, carriedError } from "../recovery/redrive/select-sql.ts";
 import { isRecoveryTopic } from "../recovery/topics.ts";
 import { type Home, homeOf } from "../store/home.ts";
 import type { TopicTable } from "../topic/topic-table.ts";

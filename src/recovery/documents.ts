@@ -3,8 +3,7 @@ import type { Home, Run } from "../store/home.ts";
 import { clockSql } from "../store/shared/clock-sql.ts";
 import type { At } from "../store/store.ts";
 import { columns, int, moment, text } from "./columns.ts";
-import type { NewProvenance } from "./provenance.ts";
-import { record } from "./provenance-sql.ts";
+import { type NewProvenance, record } from "./provenance.ts";
 
 export type DocumentKind = "rule" | "cause" | "group_rule" | "action" | "templates";
 

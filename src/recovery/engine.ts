@@ -36,7 +36,7 @@ import { splitGroup } from "./groups/split.ts";
 import { createHooks } from "./hooks.ts";
 import { createRecords, type Records } from "./records.ts";
 import type { Actor, ExecuteOptions, FailureReport, ResolveRequest } from "./recovery.ts";
-import type { RedriveSettings } from "./redrive/deps.ts";
+import type { RedriveSettings } from "./redrive/claimed-redrive.ts";
 import type { EditRequest } from "./redrive/edit.ts";
 import { createRedrives } from "./redrive/redrives.ts";
 import { createRuleBook } from "./rules/rule-documents.ts";

@@ -2,6 +2,7 @@
  * The records of the engine, each folder's own: every write is one transaction in which counts, ledger, queued messages and provenance change
  * together or not at all.
  */
+
 import type { Home } from "../store/home.ts";
 import { createCandidates } from "./candidates/candidates-sql.ts";
 import { createOutcomes } from "./confidence/outcomes-sql.ts";
@@ -11,7 +12,7 @@ import { createReports } from "./failures/reports-sql.ts";
 import { createGroupWrites } from "./groups/group-writes.ts";
 import { createGroups } from "./groups/groups-sql.ts";
 import { createRollingCounts } from "./groups/rolling-counts.ts";
-import { createProvenance } from "./provenance-sql.ts";
+import { createProvenance } from "./provenance.ts";
 import { createEdit } from "./redrive/edit.ts";
 import { createRedriveStart } from "./redrive/freeze.ts";
 import { createRedriveLook } from "./redrive/look.ts";

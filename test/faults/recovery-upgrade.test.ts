@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createEvents } from "../../src/observe/events.ts";
 import { systemClock } from "../../src/platform/clock.ts";
 import { createIds } from "../../src/platform/ids.ts";
-import { createWorkOnClaim } from "../../src/recovery/redrive/claimed-redrive.ts";
+import { hold, partsOf, work } from "../../src/recovery/redrive/claimed-redrive.ts";
 import { REDRIVE_DEFAULTS } from "../../src/recovery/redrive/request.ts";
 import { createConnection, migrateUp } from "../../src/store/postgres/index.ts";
 import { KERNEL_SET } from "../../src/store/postgres/migrate.ts";
@@ -120,15 +120,15 @@ async function deliver(): Promise<void> {
 /** One process's runner, whose clock is moved by hand, until nothing is left to do. */
 async function runAll(): Promise<void> {
   const deps = { recovery: store.recovery, store, events: createEvents(), ids, clock: systemClock, owner: "new" };
-  const workOn = createWorkOnClaim({ ...deps, serves: () => true, checkPayload: () => {} });
+  const parts = partsOf({ ...deps, serves: () => true, checkPayload: () => {} });
   const { redrives: records } = store.recovery;
   let nowMs = Date.now();
   for (let claim = await records.claim("new", 0); claim !== null; claim = await records.claim("new", 0)) {
-    const work = workOn(claim, nowMs);
+    const held = hold(parts, claim, nowMs);
     let goesOn = true;
     for (let step = 0; goesOn; step++) {
-      expect(step, JSON.stringify(await records.get(work.id))).toBeLessThan(STEPS_MAX);
-      goesOn = await work.work(nowMs);
+      expect(step, JSON.stringify(await records.get(held.id))).toBeLessThan(STEPS_MAX);
+      goesOn = await work(held, nowMs);
       await deliver();
       nowMs += 250;
     }

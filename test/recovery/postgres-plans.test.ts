@@ -2,7 +2,7 @@
  * What statements of the recovery seam read on large tables, by their plans: no more than they are asked for.
  */
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { carriedSql } from "../../src/recovery/redrive/carried.ts";
+import { carriedSql } from "../../src/recovery/redrive/select-sql.ts";
 import { dropSchema, freshSchema, openStore, withClient } from "../support/postgres.ts";
 
 const schema = freshSchema();

@@ -7,8 +7,7 @@ import type { Candidate } from "../candidates/candidate.ts";
 import { INGEST_MAX, isClosed } from "../candidates/candidate-state.ts";
 import { askEvaluation, type IngestSettings, makesRoom, openRounds } from "../candidates/rounds.ts";
 import { bringsBack } from "../groups/version-order.ts";
-import { line, SYSTEM } from "../provenance.ts";
-import { record } from "../provenance-sql.ts";
+import { line, record, SYSTEM } from "../provenance.ts";
 import type { FailedMessage, NewOccurrence } from "./failure.ts";
 import * as sql from "./ingest-sql.ts";
 

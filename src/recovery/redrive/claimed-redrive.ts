@@ -3,12 +3,27 @@ import { errorText, isMakegoodError } from "../../message/errors.ts";
 import { backoffMs } from "../../platform/backoff.ts";
 import { carrierFor, createCarrierTopics, downTopics } from "../carrier.ts";
 import type { RedriveRecords } from "../records.ts";
-import { announce, redriveLine } from "./announce.ts";
-import { REDRIVE_SETTINGS, type RedriveDeps } from "./deps.ts";
 import { nextStep, type StepState, stateOf } from "./next-step.ts";
-import { type Redrive, sends } from "./redrive.ts";
+import { announce, type Redrive, redriveLine, sends } from "./redrive.ts";
 import type { Room } from "./redrive-sql.ts";
+import type { RedriveDeps } from "./redrives.ts";
 import { planOf } from "./request.ts";
+
+export const REDRIVE_SETTINGS = {
+  /** How long a runner that was killed keeps its redrive from the others. */
+  leaseMs: 10_000,
+  /** How often a runner with room looks for work without a nudge. */
+  pollMs: 1_000,
+  /** How long one process keeps a redrive before others may have it. */
+  workMs: 5_000,
+  /** How many redrives one process works on at a time. */
+  heldMax: 8,
+  /** A resolved message that nobody replayed for so long stays resolved. */
+  quietMs: 300_000,
+  /** A dry run that nobody resumed is cancelled after so long. */
+  plannedMs: 24 * 3_600_000,
+};
+export type RedriveSettings = Readonly<typeof REDRIVE_SETTINGS>;
 
 const LOOK_ITEMS = 1_000;
 /** Slower while it sends: a look reads a thousand messages, and little changes in a hundred milliseconds. */
@@ -22,210 +37,179 @@ const AGAIN = { firstMs: 1_000, maxMs: 30_000 };
 const REST_MS = { min: 2_000, resumable: 10_000, ended: 600_000 } as const;
 
 type Claim = NonNullable<Awaited<ReturnType<RedriveRecords["claim"]>>>;
-type Parts = ReturnType<typeof partsOf>;
 
-const partsOf = (deps: RedriveDeps) => ({
+/** What a process needs for all its redrives. */
+export const partsOf = (deps: RedriveDeps) => ({
   ...deps,
+  records: deps.recovery.redrives,
   settings: { ...REDRIVE_SETTINGS, ...deps.settings },
   carrierTopic: createCarrierTopics(deps.store.topics),
   origin: deps.recovery.redrives.origin,
 });
 
-export function createWorkOnClaim(deps: RedriveDeps) {
-  const parts = partsOf(deps);
-  return (claim: Claim, nowMs: number) => new ClaimedRedrive(parts, claim, nowMs);
+type Held = ReturnType<typeof hold>;
+
+/** What a process knows of a redrive that it claimed. Times are of the wall clock. */
+export function hold(parts: ReturnType<typeof partsOf>, { redrive, token }: Claim, nowMs: number) {
+  const plan = planOf(redrive.plan);
+  const startedMs = (redrive.startedAt ?? redrive.createdAt).getTime();
+  return {
+    ...{ parts, id: redrive.redriveId, token, plan, redrive },
+    state: stateOf(redrive.state, nowMs, startedMs, startedMs + plan.delayMs),
+    /** When there is something to do again, and when others may have it. */
+    dueMs: nowMs,
+    untilMs: nowMs + parts.settings.workMs,
+    ...{ keptMs: nowMs, lookMs: 0, announcedMs: nowMs, failures: 0 },
+    announced: null as Pick<Redrive, "status" | "counts"> | null,
+    /** Topics whose receivers are down, and when that was asked. */
+    down: [] as readonly string[],
+    downMs: Number.NEGATIVE_INFINITY,
+    /** Null: what is known here may be old, as something was asked for and not answered, or a person changed it. */
+    room: null as Room | null,
+    /** The last look ended some and had no room for all: there is more to be seen at once. */
+    more: false,
+  };
 }
 
-class ClaimedRedrive {
-  readonly id: string;
-  /** Wall clock: when there is something to do again. */
-  dueMs: number;
-  readonly #deps: Parts;
-  readonly #store: RedriveRecords;
-  readonly #token: string;
-  readonly #plan: ReturnType<typeof planOf>;
-  readonly #untilMs: number;
-  #redrive: Redrive;
-  #state: StepState;
-  #keptMs: number;
-  #announcedMs: number;
-  #announced: Pick<Redrive, "status" | "counts">;
-  #failures = 0;
-  #lookMs = 0;
-  /** Topics whose receivers are down, and when that was asked. */
-  #down: readonly string[] = [];
-  #downMs = Number.NEGATIVE_INFINITY;
-  #room: Room | null = null;
-  /** The last look ended some and had no room for all: there is more to be seen at once. */
-  #more: boolean = false;
-  /** Something was asked for and not answered: what was counted here may be old. */
-  #stale: boolean = false;
-
-  constructor(deps: Parts, { redrive, token }: Claim, nowMs: number) {
-    this.id = redrive.redriveId;
-    this.dueMs = nowMs;
-    this.#deps = deps;
-    this.#store = deps.recovery.redrives;
-    this.#token = token;
-    this.#plan = planOf(redrive.plan);
-    this.#untilMs = nowMs + deps.settings.workMs;
-    this.#redrive = redrive;
-    const startedMs = (redrive.startedAt ?? redrive.createdAt).getTime();
-    this.#state = stateOf(redrive.state, nowMs, startedMs, startedMs + this.#plan.delayMs);
-    this.#keptMs = nowMs;
-    this.#announcedMs = nowMs;
-    this.#announced = redrive;
+/** False: this process has it no more. */
+export async function work(held: Held, nowMs: number): Promise<boolean> {
+  try {
+    const goesOn = await step(held, nowMs);
+    held.failures = 0;
+    return goesOn && nowMs >= held.untilMs ? leave(held, null) : goesOn;
+  } catch (error) {
+    return failed(held, error, nowMs);
   }
+}
 
-  /** False: this process has it no more. */
-  async work(nowMs: number): Promise<boolean> {
-    try {
-      const goesOn = await this.#step(nowMs);
-      this.#failures = 0;
-      return goesOn && nowMs >= this.#untilMs ? this.release() : goesOn;
-    } catch (error) {
-      return this.#failed(error, nowMs);
-    }
+async function step(held: Held, nowMs: number): Promise<boolean> {
+  const { id, plan, parts } = held;
+  if (held.room === null) {
+    const redrive = await parts.records.recount(id, held.token);
+    if (!redrive) return false;
+    held.redrive = redrive;
+    held.announced ??= redrive;
   }
+  await askReceivers(held, nowMs);
+  if (!(await look(held, nowMs))) return false;
+  held.dueMs = nowMs;
+  if (held.redrive.status !== "running") return held.more || rest(held, nowMs);
+  held.room = await parts.records.room(id, boundsOf(held));
+  const { step: next, state } = nextStep(plan, held.redrive.counts, held.room, held.state, nowMs);
+  if (next.kind === "stop" || next.kind === "done") {
+    held.state = state;
+    return end(held, next.kind === "stop" ? "stopped" : "done", next.reason, nowMs);
+  }
+  // Before anything is sent the lease must hold for the time that takes.
+  const { leaseMs } = parts.settings;
+  if (nowMs - held.keptMs >= leaseMs / 3) {
+    if (!(await keep(held, leaseMs))) return false;
+    held.keptMs = nowMs;
+  }
+  if (next.kind === "wait") {
+    held.state = state;
+    if (!held.more && next.ms >= REST_MS.min) return leave(held, next.ms);
+    if (!held.more) held.dueMs = nowMs + next.ms;
+  } else if (!(await send(held, next.n, state))) return false;
+  if (nowMs - held.announcedMs >= ANNOUNCE_MS) tell(held, nowMs);
+  return true;
+}
 
-  /** Lets others have it. Harmless when it was lost. */
-  release(): Promise<false> {
-    return this.#leave(null);
-  }
+/** What may be sent of each group. Without a canary nobody wants it to be held back. */
+const boundsOf = ({ plan: { canary }, down }: Held) => ({ canary, down: canary === 0 ? [] : down });
 
-  async #step(nowMs: number): Promise<boolean> {
-    if (this.#stale && !(await this.#readAgain())) return false;
-    // A runner of the version before does not count by group.
-    if (this.#room === null && !(await this.#store.recount(this.id, this.#token))) return false;
-    await this.#askReceivers(nowMs);
-    if (!(await this.#look(nowMs))) return false;
-    this.dueMs = nowMs;
-    if (this.#redrive.status !== "running") return this.#more || this.#rest(nowMs);
-    const room = await this.#store.room(this.id, this.#bounds);
-    this.#room = room;
-    const { step, state } = nextStep(this.#plan, this.#redrive.counts, room, this.#state, nowMs);
-    if (step.kind === "stop" || step.kind === "done") {
-      this.#state = state;
-      return this.#end(step.kind === "stop" ? "stopped" : "done", step.reason, nowMs);
-    }
-    // Before anything is sent the lease must hold for the time that takes.
-    const { leaseMs } = this.#deps.settings;
-    if (nowMs - this.#keptMs >= leaseMs / 3) {
-      if (!(await this.#keep({ leaseMs }))) return false;
-      this.#keptMs = nowMs;
-    }
-    if (step.kind === "wait") {
-      this.#state = state;
-      if (!this.#more && step.ms >= REST_MS.min) return this.#leave(step.ms);
-      if (!this.#more) this.dueMs = nowMs + step.ms;
-    } else if (!(await this.#send(step.n, state))) return false;
-    if (nowMs - this.#announcedMs >= ANNOUNCE_MS) this.#announce(nowMs);
-    return true;
-  }
+async function askReceivers(held: Held, nowMs: number): Promise<void> {
+  if (!sends(held.redrive.mode) || (nowMs >= held.downMs && nowMs < held.downMs + DOWN_MS)) return;
+  held.downMs = nowMs;
+  held.down = downTopics(await held.parts.store.topics.list(), held.redrive);
+}
 
-  /** What may be sent of each group. Without a canary nobody wants it to be held back. */
-  get #bounds() {
-    const { canary } = this.#plan;
-    return { canary, down: canary === 0 ? [] : this.#down };
-  }
+async function look(held: Held, nowMs: number): Promise<boolean> {
+  const { redrive, room, down, parts } = held;
+  const { mode, counts: before, action } = redrive;
+  held.more = false;
+  const judges = before.sent > 0 || (room?.inconclusive ?? 0) + (room?.undecided ?? 0) > 0;
+  if (!judges || nowMs < held.lookMs) return true;
+  // What a person resolved is not tried out: nothing is learned from it.
+  const quietMs = mode === "watch" ? WATCH_MS_MAX : action === null ? 0 : parts.settings.quietMs;
+  const counts = await parts.records.look(held.id, held.token, { limit: LOOK_ITEMS, quietMs, down });
+  if (!counts) return false;
+  held.redrive = { ...redrive, counts };
+  held.more = before.sent > LOOK_ITEMS && counts.sent < before.sent;
+  const ramps = held.state.rampMs !== null && counts.waiting > 0;
+  held.lookMs = held.more ? nowMs : nowMs + (ramps ? LOOK_MS.sending : LOOK_MS.canary);
+  return true;
+}
 
-  async #askReceivers(nowMs: number): Promise<void> {
-    if (!sends(this.#redrive.mode) || (nowMs >= this.#downMs && nowMs < this.#downMs + DOWN_MS)) return;
-    this.#downMs = nowMs;
-    this.#down = downTopics(await this.#deps.store.topics.list(), this.#redrive);
-  }
+async function send(held: Held, n: number, state: StepState): Promise<boolean> {
+  const { id, token, plan, parts } = held;
+  const { mode, counts } = held.redrive;
+  const next = await parts.records.next(id, n, mode === "new_key" || mode === "copy", boundsOf(held));
+  const items = await Promise.all(
+    next.map(async ({ item, message }) => {
+      return { n: item.n, carrier: message ? await carrierFor(mode, plan.carrier, message, parts) : undefined };
+    }),
+  );
+  // Before the call: if its answer is lost, the messages may have been sent all the same.
+  held.state = state;
+  const result = await parts.records.send(id, token, items);
+  if (result.kind === "not_running") held.room = null;
+  if (result.kind !== "done") return result.kind === "not_running";
+  const { sent, skipped } = result;
+  const waiting = Math.max(0, counts.waiting - sent - skipped);
+  held.redrive = { ...held.redrive, counts: { ...counts, waiting, sent: counts.sent + sent, skipped: counts.skipped + skipped } };
+  return true;
+}
 
-  async #look(nowMs: number): Promise<boolean> {
-    const { mode, counts: before, action } = this.#redrive;
-    this.#more = false;
-    const judges = before.sent > 0 || (this.#room?.inconclusive ?? 0) + (this.#room?.undecided ?? 0) > 0;
-    if (!judges || nowMs < this.#lookMs) return true;
-    // What a person resolved is not tried out: nothing is learned from it.
-    const quietMs = mode === "watch" ? WATCH_MS_MAX : action === null ? 0 : this.#deps.settings.quietMs;
-    const counts = await this.#store.look(this.id, this.#token, { limit: LOOK_ITEMS, quietMs, down: this.#down });
-    if (!counts) return false;
-    this.#redrive = { ...this.#redrive, counts };
-    const ramps = this.#state.rampMs !== null && counts.waiting > 0;
-    this.#lookMs = nowMs + (ramps ? LOOK_MS.sending : LOOK_MS.canary);
-    this.#more = before.sent > LOOK_ITEMS && counts.sent < before.sent;
-    if (this.#more) this.#lookMs = nowMs;
-    return true;
-  }
+async function end(held: Held, status: "stopped" | "done", reason: string | null, nowMs: number): Promise<boolean> {
+  const { owner, records, settings } = held.parts;
+  if (!(await keep(held, settings.leaseMs))) return false;
+  const line = redriveLine(status, held.redrive, { actor: owner, actorType: "system" }, reason, held.redrive.counts);
+  const changed = await records.change(held.id, { from: ["running"], status, reason }, [line]);
+  held.redrive = changed.redrive;
+  if (changed.kind !== "done") return true;
+  tell(held, nowMs);
+  return rest(held, nowMs);
+}
 
-  async #send(n: number, state: StepState): Promise<boolean> {
-    const { mode } = this.#redrive;
-    const next = await this.#store.next(this.id, n, mode === "new_key" || mode === "copy", this.#bounds);
-    const items = await Promise.all(
-      next.map(async ({ item, message }) => {
-        return { n: item.n, carrier: message ? await carrierFor(mode, this.#plan.carrier, message, this.#deps) : undefined };
-      }),
-    );
-    // Before the call: if its answer is lost, the messages may have been sent all the same.
-    this.#state = state;
-    const result = await this.#store.send(this.id, this.#token, items);
-    if (result.kind === "lost") return false;
-    if (result.kind !== "done") return this.#readAgain();
-    const { waiting, sent, skipped, ...counts } = this.#redrive.counts;
-    const left = Math.max(0, waiting - result.sent - result.skipped);
-    const now = { ...counts, waiting: left, sent: sent + result.sent, skipped: skipped + result.skipped };
-    this.#redrive = { ...this.#redrive, counts: now };
-    return true;
-  }
+function rest(held: Held, nowMs: number): Promise<false> {
+  const { status, counts } = held.redrive;
+  const ended = status === "done" || status === "cancelled";
+  const agoMs = nowMs - held.state.lastSentMs;
+  const restMs = Math.min(ended ? REST_MS.ended : REST_MS.resumable, Math.max(REST_MS.min, agoMs / 10));
+  return leave(held, counts.sent === 0 ? null : Math.round(restMs));
+}
 
-  /** A person changed it meanwhile, or an answer did not come: go by what it is now. */
-  async #readAgain(): Promise<boolean> {
-    const redrive = await this.#store.get(this.id);
-    if (redrive) this.#redrive = redrive;
-    this.#stale = false;
-    return redrive !== null;
-  }
+/**
+ * `leaseMs`: the lease runs on for so long, so that no other process looks at it too soon; null: others may have it at once. Harmless
+ * when it was lost.
+ */
+export async function leave(held: Held, leaseMs: number | null): Promise<false> {
+  tell(held);
+  await keep(held, leaseMs);
+  return false;
+}
 
-  async #end(status: "stopped" | "done", reason: string | null, nowMs: number): Promise<boolean> {
-    if (!(await this.#keep({ leaseMs: this.#deps.settings.leaseMs }))) return false;
-    const by = { actor: this.#deps.owner, actorType: "system" } as const;
-    const line = redriveLine(status, this.#redrive, by, reason, this.#redrive.counts);
-    const changed = await this.#store.change(this.id, { from: ["running"], status, reason }, [line]);
-    this.#redrive = changed.redrive;
-    if (changed.kind !== "done") return true;
-    this.#announce(nowMs);
-    return this.#rest(nowMs);
-  }
+function keep({ parts, id, token, state }: Held, leaseMs: number | null): Promise<boolean> {
+  const how = leaseMs === null ? { release: true } : { leaseMs };
+  return parts.records.keep(id, token, { state: JSON.stringify(state), ...how });
+}
 
-  async #rest(nowMs: number): Promise<boolean> {
-    const { status, counts } = this.#redrive;
-    const ended = status === "done" || status === "cancelled";
-    const agoMs = nowMs - this.#state.lastSentMs;
-    const restMs = Math.min(ended ? REST_MS.ended : REST_MS.resumable, Math.max(REST_MS.min, agoMs / 10));
-    return this.#leave(counts.sent === 0 ? null : Math.round(restMs));
-  }
+function tell(held: Held, nowMs = held.announcedMs): void {
+  const { redrive, announced } = held;
+  if (!announced || (redrive.status === announced.status && redrive.counts === announced.counts)) return;
+  announce(held.parts.events, redrive, announced.counts);
+  held.announced = redrive;
+  held.announcedMs = nowMs;
+}
 
-  /** `leaseMs`: the lease runs on for so long, so that no other process looks at it too soon; null: it is free at once. */
-  async #leave(leaseMs: number | null): Promise<false> {
-    this.#announce();
-    await this.#keep(leaseMs === null ? { release: true } : { leaseMs });
-    return false;
-  }
-
-  #keep(how: { leaseMs: number } | { release: true }): Promise<boolean> {
-    return this.#store.keep(this.id, this.#token, { state: JSON.stringify(this.#state), ...how });
-  }
-
-  #announce(nowMs = this.#announcedMs): void {
-    const { counts, status } = this.#redrive;
-    if (status === this.#announced.status && counts === this.#announced.counts) return;
-    announce(this.#deps.events, this.#redrive, this.#announced.counts);
-    this.#announced = { status, counts };
-    this.#announcedMs = nowMs;
-  }
-
-  /** An error that a retry cannot mend stops the redrive with its reason; others are tried again, with growing waits. */
-  async #failed(error: unknown, nowMs: number): Promise<boolean> {
-    this.#failures++;
-    this.#stale = true;
-    const text = `redrive ${this.id}: ${errorText(error)}`;
-    this.#deps.events.emit({ type: "store_error", during: "redrive", error: text, consecutive: this.#failures });
-    this.dueMs = nowMs + backoffMs(AGAIN, this.#failures);
-    if (!isMakegoodError(error) || error.retryable || error.code === "closed") return true;
-    return this.#end("stopped", errorText(error), nowMs).catch(() => true);
-  }
+/** An error that a retry cannot mend stops the redrive with its reason; others are tried again, with growing waits. */
+async function failed(held: Held, error: unknown, nowMs: number): Promise<boolean> {
+  held.failures++;
+  held.room = null;
+  const text = `redrive ${held.id}: ${errorText(error)}`;
+  held.parts.events.emit({ type: "store_error", during: "redrive", error: text, consecutive: held.failures });
+  held.dueMs = nowMs + backoffMs(AGAIN, held.failures);
+  if (!isMakegoodError(error) || error.retryable || error.code === "closed") return true;
+  return end(held, "stopped", errorText(error), nowMs).catch(() => true);
 }

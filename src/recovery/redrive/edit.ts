@@ -11,11 +11,10 @@ import type { Home, Inside, Run } from "../../store/home.ts";
 import type { At } from "../../store/store.ts";
 import { copyOf } from "../carrier.ts";
 import { columns, flag, text, textOrNull } from "../columns.ts";
-import { line, type NewProvenance } from "../provenance.ts";
-import { record } from "../provenance-sql.ts";
+import { line, type NewProvenance, record } from "../provenance.ts";
 import type { Actor } from "../recovery.ts";
-import { carriedAmong, carriedError } from "./carried.ts";
-import type { RedriveDeps } from "./deps.ts";
+import type { RedriveDeps } from "./redrives.ts";
+import { carriedAmong, carriedError } from "./select-sql.ts";
 import { refuseUndelivered } from "./start.ts";
 
 export interface EditRequest extends Actor {
@@ -83,8 +82,7 @@ async function edit({ s, messages }: Home, { run, enqueue, intervene }: Inside, 
   if (!original) throw notFound(id);
   const made = `select 1 from ${s}.message_origin where message_id = $1::uuid and replay_of = $2::uuid`;
   if ((await run(made, [message.id, id])).length > 0) return (await viewOf(message.id)) as MessageView;
-  const refusal = refusalOf(original, revision);
-  if (refusal) throw refusal;
+  refuseMoved(original, revision);
   const [carried] = request.force ? [] : await carriedAmong(s, run, [id]);
   if (carried) throw carriedError(carried);
   if (message.topic !== original.topic || message.tenantId !== original.tenantId) {
@@ -102,15 +100,15 @@ async function edit({ s, messages }: Home, { run, enqueue, intervene }: Inside, 
   return (await viewOf(message.id)) as MessageView;
 }
 
-function refusalOf({ id, status, resolution, revision }: MessageView, seen: number | undefined): MakegoodError | null {
+function refuseMoved({ id, status, resolution, revision }: MessageView, seen: number | undefined): void {
   if (seen !== undefined && seen !== revision) {
     const said = `message ${id} has moved on to revision ${revision}: look again before you edit it`;
-    return new MakegoodError("revision_conflict", said, { id, revision });
+    throw new MakegoodError("revision_conflict", said, { id, revision });
   }
-  if (status === "dead" && resolution === "open") return null;
+  if (status === "dead" && resolution === "open") return;
   const state = resolution ? `${status} (${resolution})` : status;
   const said = `message ${id} is ${state}: only an open dead letter can be edited and retried`;
-  return new MakegoodError("wrong_state", said, { id, status, resolution });
+  throw new MakegoodError("wrong_state", said, { id, status, resolution });
 }
 
 const ORIGIN = columns({

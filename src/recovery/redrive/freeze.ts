@@ -7,19 +7,9 @@ import { clockSql } from "../../store/shared/clock-sql.ts";
 import type { At } from "../../store/store.ts";
 import { columns, int, momentOrNull, text, textOrNull } from "../columns.ts";
 import { beginObserving, byPerson } from "../confidence/outcomes-sql.ts";
-import { record } from "../provenance-sql.ts";
-import {
-  ALL,
-  keptSelect,
-  LIST_MS_MAX,
-  type NewRedrive,
-  REDRIVE,
-  type Redrive,
-  type RedriveMode,
-  type RedriveSelect,
-  SKIPPED,
-} from "./redrive.ts";
-import { planOf } from "./request.ts";
+import { record } from "../provenance.ts";
+import { keptSelect, LIST_MS_MAX, type NewRedrive, REDRIVE, type RedriveSelect, SKIPPED } from "./redrive.ts";
+import { ALL, planOf } from "./request.ts";
 import { listSql, seenText } from "./select-sql.ts";
 
 /** Of each topic `t`, of the list `q`. The row of a preview that saw nothing has a mark and no topic. The last one is looked for only where the limit cut something off. */
@@ -38,7 +28,7 @@ const previewed = (s: string) =>
       from (select q.why, count(*) as n from q where q.why is not null group by q.why) w)::text`),
   });
 
-async function preview(s: string, run: Run, select: RedriveSelect, mode: RedriveMode) {
+async function preview(s: string, run: Run, select: RedriveSelect, mode: NewRedrive["mode"]) {
   const values: unknown[] = [Math.max(0, select.limit), select.groupId ?? null];
   const { list, of } = previewed(s);
   const found = await run(
@@ -80,7 +70,7 @@ const ORDERED = `e as (select b.*, row_number() over (partition by no, why is nu
 const PLAIN = "o as materialized (select b.*, row_number() over (order by died_at, id) as n from b)";
 
 /** The list, its groups, and the redrive's counts of it, in one statement. Without a canary all of a group may go. */
-async function freeze(s: string, run: Run, request: NewRedrive, clock: string): Promise<Redrive> {
+async function freeze(s: string, run: Run, request: NewRedrive, clock: string) {
   const { redriveId: id, select, mode } = request;
   const { canary, carrier } = planOf(request.plan);
   const values: unknown[] = [id, canary];
@@ -139,10 +129,8 @@ async function start(s: string, run: Run, request: NewRedrive, { now }: At) {
   return { kind: "started", redrive } as const;
 }
 
-export function createRedriveStart(home: Home) {
-  const { s } = home;
-  return {
-    preview: (select: RedriveSelect, mode: RedriveMode = "replay") => preview(s, home.read("preview a redrive"), select, mode),
-    start: (request: NewRedrive, at: At = {}) => home.transaction("start a redrive", ({ run }) => start(s, run, request, at)),
-  };
-}
+export const createRedriveStart = (home: Home) => ({
+  preview: (select: RedriveSelect, mode: NewRedrive["mode"] = "replay") =>
+    preview(home.s, home.read("preview a redrive"), select, mode),
+  start: (request: NewRedrive, at: At = {}) => home.transaction("start a redrive", ({ run }) => start(home.s, run, request, at)),
+});

@@ -7,7 +7,7 @@ import { columns, flag, int, intOrNull, text, textOrNull } from "../columns.ts";
 import type { Learned } from "../confidence/outcomes-sql.ts";
 import { learnIn } from "../confidence/outcomes-sql.ts";
 import { verdictOf } from "./next-step.ts";
-import { addCounts, ITEM_STATES, REDRIVE_GROUP, type Redrive, type RedriveMode, readRedrive, takeUnder } from "./redrive.ts";
+import { moveItems, REDRIVE_GROUP, type Redrive, type RedriveMode, readRedrive, takeUnder } from "./redrive.ts";
 import { judgeAnew } from "./redrive-sql.ts";
 import { planOf } from "./request.ts";
 
@@ -25,8 +25,7 @@ const ends = (state: "healed" | "failed" | "skipped", reason: string, learned = 
 export function endingOf(mode: RedriveMode, generation: number, seen: Seen | null, quiet: boolean, taken = false) {
   // Whatever becomes of it is the work of the other one: two that claim it would both learn from it.
   if (mode === "watch" && taken) return ends("skipped", "taken_over", false);
-  const ending = known(mode, generation, seen, quiet);
-  return ending === null && mode === "watch" && quiet ? ends("skipped", "not_known", false) : ending;
+  return known(mode, generation, seen, quiet) ?? (mode === "watch" && quiet ? ends("skipped", "not_known", false) : null);
 }
 
 function known(mode: RedriveMode, generation: number, seen: Seen | null, quiet: boolean) {
@@ -54,7 +53,7 @@ const sentItem = (s: string, clock: string, watches: boolean) =>
   columns({
     n: int("i.n"),
     groupNo: int("i.group_no"),
-    messageId: text("i.message_id::text"),
+    id: text("i.message_id::text"),
     revision: int("i.revision"),
     generation: int("i.generation"),
     groupId: intOrNull("i.group_id"),
@@ -94,12 +93,6 @@ async function read(s: string, run: Run, { redriveId, mode }: Redrive, { limit, 
 }
 
 type Looked = Awaited<ReturnType<typeof read>>[number];
-
-/** $1 redrive, $2 items, $3 their new states or null, $4 reasons. */
-const markSql = (s: string, clock: string) => `update ${s}.redrive_item i set (looked_at, state, reason, ended_at) = (
-    select ${clock}, coalesce(x.state, i.state), coalesce(x.reason, i.reason), case when x.state is not null then ${clock} end
-    from (select ($3::smallint[])[x.at] as state, ($4::text[])[x.at] as reason from (select array_position($2::int[], i.n) as at) x) x)
-  where i.redrive_id = $1::uuid and i.n = any ($2::int[])`;
 
 function learnedFrom({ redriveId, action }: Redrive, looked: readonly Looked[]): Learned[] {
   const sums = new Map<number, Learned>();
@@ -153,21 +146,12 @@ async function look(s: string, inside: Inside, id: string, token: string, how: L
 }
 
 async function end(s: string, { run, intervene }: Inside, redrive: Redrive, looked: readonly Looked[], at: At) {
-  const { redriveId: id } = redrive;
-  await run(markSql(s, clockSql(at.now)), [
-    id,
-    looked.map(({ n }) => n),
-    looked.map(({ ending }) => (ending ? ITEM_STATES.indexOf(ending.state) : null)),
-    looked.map(({ ending }) => ending?.reason ?? null),
-  ]);
-  if (redrive.mode === "copy") {
-    const healed = looked.filter(({ ending }) => ending?.state === "healed");
-    const originals = healed.map(({ messageId, revision }) => ({ id: messageId, revision }));
-    await intervene("resolve", originals, redrive, at);
-  }
+  const { redriveId, mode } = redrive;
+  const healed = looked.filter(({ ending }) => ending?.state === "healed");
+  if (mode === "copy") await intervene("resolve", healed, redrive, at);
   await learnIn(s, run, learnedFrom(redrive, looked), at.now);
-  const ended = looked.flatMap(({ groupNo, ending }) => (ending ? [{ groupNo, to: ending.state }] : []));
-  return addCounts(s, run, id, "sent", ended);
+  const moved = looked.map(({ ending, ...item }) => ({ ...item, to: ending?.state ?? null, reason: ending?.reason ?? null }));
+  return moveItems(s, run, redriveId, "sent", moved, at);
 }
 
 /** Of item `o`, its original's dead letter `d` if that stands as it was frozen, and its copy `m`. */
@@ -186,10 +170,8 @@ const copied = (s: string) =>
  * Copies that died, those looked at longest ago first, whose originals are locked in the order of their ids, as by every
  * statement that locks many; $1 limit.
  */
-const againSql = (
-  s: string,
-  list: string,
-) => `with i as materialized (select i.redrive_id, i.n, i.message_id, i.revision, i.carrier_id from ${s}.redrive_item i
+const againSql = (s: string, list: string) => `with i as materialized (
+    select i.redrive_id, i.n, i.message_id, i.revision, i.carrier_id from ${s}.redrive_item i
     where i.state = 3 and i.carrier_id is not null and i.looked_at is not null order by i.looked_at limit $1::int for no key update skip locked),
   o as materialized (select * from i order by i.message_id)
   select ${list} from o
@@ -200,7 +182,7 @@ const againSql = (
 
 async function lookAgain(s: string, { run, intervene }: Inside, limit: number, at: At): Promise<number> {
   const item = copied(s);
-  const looked = (await run(againSql(s, item.list), [limit])).map((row) => item.of(row));
+  const looked = (await run(againSql(s, item.list), [limit])).map(item.of);
   for (const redriveId of new Set(looked.map((one) => one.redriveId))) {
     const mine = looked.filter((one) => one.redriveId === redriveId);
     const healed = mine.filter(({ waits, delivered }) => waits && delivered);
@@ -216,13 +198,11 @@ async function lookAgain(s: string, { run, intervene }: Inside, limit: number, a
   return looked.length;
 }
 
-export function createRedriveLook(home: Home) {
-  return {
-    /** Ends items whose ending is known, with the originals of delivered copies, and judges their groups. Null: the token is stale. */
-    look: (id: string, token: string, how: LookHow, at: At = {}) =>
-      home.transaction("look at a redrive", (inside) => look(home.s, inside, id, token, how, at)),
-    /** Resolves originals whose copies had died and were delivered after all. Needs no token: the second caller finds nothing left to do. */
-    lookAgain: (limit: number, at: At = {}) =>
-      home.transaction("look at copies again", (inside) => lookAgain(home.s, inside, limit, at)),
-  };
-}
+export const createRedriveLook = (home: Home) => ({
+  /** Ends items whose ending is known, with the originals of delivered copies, and judges their groups. Null: the token is stale. */
+  look: (id: string, token: string, how: LookHow, at: At = {}) =>
+    home.transaction("look at a redrive", (inside) => look(home.s, inside, id, token, how, at)),
+  /** Resolves originals whose copies had died and were delivered after all. Needs no token: the second caller finds nothing left to do. */
+  lookAgain: (limit: number, at: At = {}) =>
+    home.transaction("look at copies again", (inside) => lookAgain(home.s, inside, limit, at)),
+});

@@ -63,13 +63,10 @@ export function verdictOf({ failureShareMax, failureMin, canary }: RedrivePlan, 
   return isWhole && !down ? ({ verdict: "healed", reason: null } as const) : null;
 }
 
-export function nextStep(
-  plan: RedrivePlan,
-  counts: RedriveCounts,
-  room: Room,
-  before: StepState,
-  nowMs: number,
-): { step: Step; state: StepState } {
+/** `state`: what is remembered once the step is taken. */
+type Next = { readonly step: Step; readonly state: StepState };
+
+export function nextStep(plan: RedrivePlan, counts: RedriveCounts, room: Room, before: StepState, nowMs: number): Next {
   if (counts.waiting === 0) return { step: end(counts, before, nowMs), state: before };
   const delayMs = before.notBeforeMs - nowMs;
   if (delayMs > 0) return { step: { kind: "wait", ms: Math.min(LOOK_MS.max, Math.ceil(delayMs)) }, state: before };
@@ -84,12 +81,9 @@ export function nextStep(
     const ms = Math.min(1_000, Math.max(1, Math.ceil(((wanted - state.tokens) * 1_000) / rate)));
     return { step: { kind: "wait", ms }, state };
   }
-  const sent = {
-    tokens: Math.max(0, state.tokens - n),
-    lastSentMs: nowMs,
-    rate: measured(before, nowMs) + (n * 1_000) / RATE_MS,
-  };
-  return { step: { kind: "send", n }, state: { ...state, ...sent } };
+  const tokens = Math.max(0, state.tokens - n);
+  const lately = measured(before, nowMs) + (n * 1_000) / RATE_MS;
+  return { step: { kind: "send", n }, state: { ...state, tokens, lastSentMs: nowMs, rate: lately } };
 }
 
 /** Messages a second that were sent lately, as it is now. */

@@ -7,32 +7,37 @@ import { isUuid } from "../../platform/ids.ts";
 import type { Home, Row, Run } from "../../store/home.ts";
 import { clockSql } from "../../store/shared/clock-sql.ts";
 import type { At } from "../../store/store.ts";
-import { columns, int, textOrNull } from "../columns.ts";
+import { columns, int, intOrNull, momentOrNull, text, textOrNull } from "../columns.ts";
 import { beginObserving, byPerson } from "../confidence/outcomes-sql.ts";
 import { badCursor, idCursor, type Page, paged, pageLimit } from "../pages.ts";
-import type { NewProvenance } from "../provenance.ts";
-import { record } from "../provenance-sql.ts";
-import {
-  ALL,
-  ITEM_STATES,
-  type ItemState,
-  LIST_MS_MAX,
-  REDRIVE,
-  REDRIVE_GROUP,
-  type Redrive,
-  type RedriveStatus,
-  readRedrive,
-  redriveItem,
-  SKIPPED,
-  takeUnder,
-} from "./redrive.ts";
-import { planOf } from "./request.ts";
+import { type NewProvenance, record } from "../provenance.ts";
+import { ITEM_STATES, LIST_MS_MAX, REDRIVE, REDRIVE_GROUP, type Redrive, readRedrive, SKIPPED, takeUnder } from "./redrive.ts";
+import { canaryOf } from "./request.ts";
+
+/** Of `redrive_item i`. What waits in a group that failed says so. */
+export const redriveItem = (s: string) =>
+  columns({
+    n: int("i.n"),
+    messageId: text("i.message_id::text"),
+    /** As they were when the list was frozen. */
+    generation: int("i.generation"),
+    revision: int("i.revision"),
+    groupId: intOrNull("i.group_id"),
+    state: { sql: "i.state::text", read: (code) => ITEM_STATES[Number(code)] as (typeof ITEM_STATES)[number] },
+    reason: textOrNull(`case when i.state = 0 and exists (select from ${s}.redrive_group g where g.redrive_id = i.redrive_id
+      and g.no = i.group_no and g.verdict = 'failed') then '${SKIPPED.groupFailed}' else i.reason end`),
+    /** The message that carries the effect where it is another one (new_key, copy). */
+    carrierId: textOrNull("i.carrier_id::text"),
+    sentAt: momentOrNull("i.sent_at"),
+    endedAt: momentOrNull("i.ended_at"),
+  });
+export type RedriveItem = ReturnType<ReturnType<typeof redriveItem>["of"]>;
 
 /** Only from one of `from`; `version` (asked first): only from that one. */
 export interface Change {
-  readonly from: readonly RedriveStatus[];
+  readonly from: readonly Redrive["status"][];
   readonly version?: number | undefined;
-  readonly status: RedriveStatus;
+  readonly status: Redrive["status"];
   readonly reason: string | null;
   /** What was repaired before it goes on. */
   readonly repair?: string | null | undefined;
@@ -76,7 +81,7 @@ export async function judgeAnew(s: string, run: Run, { redriveId, plan }: Redriv
   await run(
     `update ${s}.redrive_group set verdict = null, reason = null, canary = $2::int, base_healed = healed, base_failed = failed
       where redrive_id = $1::uuid and ${which}`,
-    [redriveId, planOf(plan).canary || ALL, ...values],
+    [redriveId, canaryOf(plan), ...values],
   );
 }
 
@@ -113,16 +118,15 @@ const ROOM = columns({
 export type Room = ReturnType<typeof ROOM.of>;
 
 /** Canaries first, then group by group, each in the order of the list; no further than the limit. $4 limit. */
-const nextSql = (
-  s: string,
-) => `select i.n::text, i.message_id::text from (select g.no, ${ALLOWED} as allowed from ${s}.redrive_group g
+const nextSql = (s: string) => `select i.n::text, i.message_id::text
+    from (select g.no, ${ALLOWED} as allowed from ${s}.redrive_group g
       where g.redrive_id = $1::uuid and g.waiting > 0 and ${ALLOWED} > 0 order by g.verdict nulls first, g.no limit $4::int) g
     cross join lateral (select i.* from ${s}.redrive_item i where i.redrive_id = $1::uuid and i.group_no = g.no and i.state = 0
       order by i.n limit least(g.allowed, $4::int)) i limit $4::int`;
 
 /** Groups and their counts as the items have them, where those do not fit the redrive's. What was sent meanwhile was of the canary; $2: what that is. */
 const recountSql = (s: string) => {
-  const each = (sql: (state: ItemState, code: number) => string) => ITEM_STATES.map(sql).join(", ");
+  const each = (sql: (state: RedriveItem["state"], code: number) => string) => ITEM_STATES.map(sql).join(", ");
   return `insert into ${s}.redrive_group as g (redrive_id, no, topic, canary, ${each((state) => state)})
   select $1::uuid, c.no, '', greatest(0, $2::bigint - (c.sent + c.healed + c.failed)), ${each((state) => `c.${state}`)}
   from (select i.group_no as no, ${each((state, code) => `count(*) filter (where i.state = ${code}) as ${state}`)}
@@ -135,16 +139,10 @@ const recountSql = (s: string) => {
 
 /** A process of the version before keeps no groups. */
 async function recount(s: string, run: Run, { redriveId, plan }: Redrive): Promise<void> {
-  await run(recountSql(s), [redriveId, planOf(plan).canary || ALL], { patienceMs: LIST_MS_MAX });
+  await run(recountSql(s), [redriveId, canaryOf(plan)], { patienceMs: LIST_MS_MAX });
 }
 
 const GROUPS_SHOWN = 50;
-
-export interface Keep {
-  readonly leaseMs?: number;
-  readonly state?: string;
-  readonly release?: boolean;
-}
 
 export function createRedriveRun(home: Home) {
   const { s } = home;
@@ -154,7 +152,7 @@ export function createRedriveRun(home: Home) {
     get: async (id: string) => (isUuid(id) ? readRedrive(s, run, "r.id = $1::uuid", [id]) : null),
     find: (idempotencyKey: string) => readRedrive(s, run, "r.request_key = $1", [idempotencyKey]),
     /** Newest first. */
-    async list({ status, limit, cursor }: Page & { readonly status?: RedriveStatus | undefined }) {
+    async list({ status, limit, cursor }: Page & { readonly status?: Redrive["status"] | undefined }) {
       if (cursor !== undefined && !isUuid(cursor)) throw badCursor();
       const values = [cursor ?? LAST_UUID, ...(status === undefined ? [] : [status])];
       const text = `select ${REDRIVE.list} from ${s}.redrive r where r.id < $1::uuid ${status === undefined ? "" : "and r.status = $2"}
@@ -162,12 +160,12 @@ export function createRedriveRun(home: Home) {
       const rows = (await run(text, values)).map(REDRIVE.of);
       return paged(rows, limit, (last) => last.redriveId);
     },
-    async items(id: string, { state, limit, cursor }: Page & { readonly state?: ItemState | undefined }) {
+    async items(id: string, { state, limit, cursor }: Page & { readonly state?: RedriveItem["state"] | undefined }) {
       const after = cursor === undefined ? "0" : idCursor(cursor);
       const fits = state === undefined ? "" : `and i.state = ${ITEM_STATES.indexOf(state)}`;
       const text = `select ${item.list} from ${s}.redrive_item i where i.redrive_id = $1::uuid and i.n > $2::bigint ${fits}
         order by i.n limit ${pageLimit(limit) + 1}`;
-      const rows = (await run(text, [id, after])).map((row) => item.of(row));
+      const rows = (await run(text, [id, after])).map(item.of);
       return paged(rows, limit, (last) => String(last.n));
     },
     /** Raises the version, and skips what waits if it is cancelled. A runner's lease is not touched. */
@@ -179,7 +177,12 @@ export function createRedriveRun(home: Home) {
       return row ? { redrive: REDRIVE.of(row), token: row.at(-1) as string } : null;
     },
     /** False: the token is stale. `state` is kept for the process that claims next; a token whose lease ran out holds until another claims. */
-    async keep(id: string, token: string, { leaseMs, state, release }: Keep, at?: At) {
+    async keep(
+      id: string,
+      token: string,
+      { leaseMs, state, release }: { leaseMs?: number; state?: string; release?: boolean },
+      at?: At,
+    ) {
       const clock = clockSql(at?.now);
       const text = `update ${s}.redrive set worked_at = ${clock}, state = coalesce($3, state),
           lease_until = case when $4::float8 is null then lease_until else ${clock} + $4::float8 * interval '1 ms' end,
@@ -200,12 +203,12 @@ export function createRedriveRun(home: Home) {
       const byId = new Map((bodies ? await home.messages(run, ids) : []).map((view) => [view.id, view]));
       return items.map((one) => ({ item: one, message: byId.get(one.messageId) ?? null }));
     },
-    /** Counts its groups again, where a process of the version before sent some of them or started it; false: the token is stale. */
+    /** It as it is now, its groups counted again where a process of the version before sent some of them or started it; null: the token is stale. */
     recount: (id: string, token: string) =>
       home.transaction("count a redrive again", async (inside) => {
         const redrive = await takeUnder(s, inside.run, id, token);
         if (redrive) await recount(s, inside.run, redrive);
-        return redrive !== null;
+        return redrive;
       }),
     /** How it stands: its groups, those that failed first, and what was left alone. */
     async standing({ redriveId: id, counts: { skipped } }: Redrive) {
@@ -217,7 +220,7 @@ export function createRedriveRun(home: Home) {
       const numbers = (rows: Row[]): Record<string, number> =>
         Object.fromEntries(rows.map(([name, n]) => [name ?? "", Number(n)]));
       return {
-        groups: (await run(shown, [id])).map((row) => REDRIVE_GROUP.of(row)),
+        groups: (await run(shown, [id])).map(REDRIVE_GROUP.of),
         /** How many groups have which verdict. */
         verdicts: { healed: 0, failed: 0, inconclusive: 0, undecided: 0, ...numbers(await run(summed, [id])) },
         /** How many were left alone, by reason. */

@@ -1,10 +1,14 @@
-/** The records of redrives: durable operations over frozen lists of messages. */
+/** The records of redrives (durable operations over frozen lists of messages), and what is told of them. */
 import { withNames } from "../../message/json.ts";
+import type { Events } from "../../observe/events.ts";
 import type { Row, Run } from "../../store/home.ts";
+import { clockSql } from "../../store/shared/clock-sql.ts";
+import type { At } from "../../store/store.ts";
 import { columns, int, intOrNull, moment, momentOrNull, text, textOrNull } from "../columns.ts";
-import type { NewProvenance } from "../provenance.ts";
+import { line, type NewProvenance } from "../provenance.ts";
 import type { RedriveRecords } from "../records.ts";
-import type { Redrives } from "./redrives.ts";
+import type { Actor } from "../recovery.ts";
+import type { RedriveRequest } from "./request.ts";
 
 /**
  * replay: the same message, same key, next generation. new_key: a new message under a new key, the old one resolved. copy: a message to
@@ -44,28 +48,8 @@ export const SKIPPED = {
   groupFailed: "group_failed",
 } as const;
 
-/** Open dead letters that fit all members given; `ids`: exactly these, of those that fit. */
-export interface RedriveSelect {
-  /** Those that are open in it (or in the one it was merged into) by their present death. */
-  readonly groupId?: number | undefined;
-  readonly groupIds?: readonly number[] | undefined;
-  /** They died at or after this moment, and before that one. */
-  readonly since?: Date | undefined;
-  readonly until?: Date | undefined;
-  /** For mode reopen: what this redrive resolved or discarded, and what stands as it left it. */
-  readonly redriveId?: string | undefined;
-  /** Else that is listed as skipped. */
-  readonly includeHeld?: boolean | undefined;
-  readonly topic?: string | undefined;
-  readonly tenantId?: string | undefined;
-  readonly errorCode?: string | undefined;
-  readonly ids?: readonly string[] | undefined;
-  /**
-   * The mark of a preview: only what that one saw and what has not moved on since, whatever time its death bears. Once the group was
-   * merged, split or held, nothing of it was seen. A mark that no preview returned throws `invalid_request`.
-   */
-  readonly seen?: string | undefined;
-  /** Oldest death first. */
+/** Open dead letters that fit all members given. */
+export interface RedriveSelect extends Readonly<Omit<RedriveRequest["select"], "limit">> {
   readonly limit: number;
   /** What was replayed so often is listed as skipped. */
   readonly generationMax: number;
@@ -162,33 +146,10 @@ export const REDRIVE_GROUP = columns({
 });
 export type RedriveGroup = ReturnType<typeof REDRIVE_GROUP.of>;
 
-/** Of `redrive_item i`. What waits in a group that failed says so. */
-export const redriveItem = (s: string) =>
-  columns({
-    n: int("i.n"),
-    messageId: text("i.message_id::text"),
-    /** As they were when the list was frozen. */
-    generation: int("i.generation"),
-    revision: int("i.revision"),
-    groupId: intOrNull("i.group_id"),
-    state: { sql: "i.state::text", read: (code) => ITEM_STATES[Number(code)] as ItemState },
-    reason: textOrNull(`case when i.state = 0 and exists (select from ${s}.redrive_group g where g.redrive_id = i.redrive_id
-      and g.no = i.group_no and g.verdict = 'failed') then '${SKIPPED.groupFailed}' else i.reason end`),
-    /** The message that carries the effect where it is another one (new_key, copy). */
-    carrierId: textOrNull("i.carrier_id::text"),
-    sentAt: momentOrNull("i.sent_at"),
-    endedAt: momentOrNull("i.ended_at"),
-  });
-export type RedriveItem = ReturnType<ReturnType<typeof redriveItem>["of"]>;
-
 export type RedrivePreview = Awaited<ReturnType<RedriveRecords["preview"]>>;
-export type RedriveDetail = Awaited<ReturnType<Redrives["redrive"]>>;
 
 /** A list of a million is frozen or cancelled in one statement. */
 export const LIST_MS_MAX = 10 * 60_000;
-
-/** What stands as the canary of a group that needs none. */
-export const ALL = 2_147_483_647;
 
 /** Of `redrive r`. */
 export async function readRedrive(s: string, run: Run, where: string, values: unknown[]): Promise<Redrive | null> {
@@ -212,20 +173,55 @@ const addSql = (s: string, from: ItemState) => {
     from (select ${each((state) => `coalesce(sum(${state}), 0) as ${state}`)} from d) t where r.id = $1::uuid returning ${COUNTS.list}`;
 };
 
+/** Of items that have the state `from`. $2 items, $3 their new states or null, $4 reasons, $5 carriers. */
+const moveSql = (s: string, from: number, clock: string) => `update ${s}.redrive_item i
+  set (state, reason, carrier_id, sent_at, looked_at, ended_at) = (
+    select coalesce(x.state, i.state), coalesce(x.reason, i.reason), coalesce(x.carrier_id, i.carrier_id),
+      case when x.state = 1 then ${clock} else i.sent_at end, case when i.state = 1 then ${clock} end, case when x.state > 1 then ${clock} end
+    from (select ($3::smallint[])[x.at] as state, ($4::text[])[x.at] as reason, ($5::uuid[])[x.at] as carrier_id
+      from (select array_position($2::int[], i.n) as at) x) x)
+  where i.redrive_id = $1::uuid and i.n = any ($2::int[]) and i.state = ${from}`;
+
 interface Moved {
+  readonly n: number;
   readonly groupNo: number;
-  readonly to: ItemState;
+  /** Null: it was looked at, and stays what it is. */
+  readonly to: ItemState | null;
+  readonly reason: string | null;
+  readonly carrierId?: string | null;
 }
 
-/** Of items that were `from`: what is sent before a group is judged is of its canary. Returns the redrive's counts. */
-export async function addCounts(
-  s: string,
-  run: Run,
-  id: string,
-  from: ItemState,
-  moved: readonly Moved[],
-): Promise<RedriveCounts> {
-  const values = [id, moved.map(({ groupNo }) => groupNo), moved.map(({ to }) => to)];
-  const [row] = await run(addSql(s, from), values, { name: `mg_redrive_no_more_${from}` });
+/** Marks and counts items that were `from`: what is sent before a group is judged is of its canary. Returns the redrive's counts. */
+export async function moveItems(s: string, run: Run, id: string, from: ItemState, items: readonly Moved[], { now }: At) {
+  const named = (what: string) => (now ? {} : { name: `mg_redrive_${what}_${from}` });
+  const states = items.map(({ to }) => (to === null ? null : ITEM_STATES.indexOf(to)));
+  const said = [items.map(({ n }) => n), states, items.map(({ reason }) => reason), items.map((item) => item.carrierId ?? null)];
+  if (items.length > 0) await run(moveSql(s, ITEM_STATES.indexOf(from), clockSql(now)), [id, ...said], named("move"));
+  const moved = items.filter(({ to }) => to !== null);
+  const counted = [id, moved.map(({ groupNo }) => groupNo), moved.map(({ to }) => to)];
+  const [row] = await run(addSql(s, from), counted, named("count"));
   return COUNTS.of(row as Row);
+}
+
+/** Stands in the same write as the change it tells of. */
+export function redriveLine(
+  event: string,
+  { redriveId, select, candidateId, action }: Pick<NewRedrive | Redrive, "redriveId" | "select" | "candidateId" | "action">,
+  by: Actor,
+  reason: string | null,
+  details?: Readonly<Record<string, unknown>>,
+): NewProvenance {
+  return line(`redrive_${event}`, by, { groupId: select.groupId ?? null, candidateId, redriveId, action, reason, details });
+}
+
+/** `since`: the counts of the last event of this process, so that counters of what changed add up over all processes. */
+export function announce(events: Events, redrive: Redrive, since: RedriveCounts = redrive.counts): void {
+  const { redriveId: id, candidateId, status, statusReason: reason, counts } = redrive;
+  const ever = ({ sent, healed, failed }: RedriveCounts): number => sent + healed + failed;
+  const grown = (name: "healed" | "failed" | "skipped") => Math.max(0, counts[name] - since[name]);
+  // Each message once, also one whose ending is known by now.
+  const sent = Math.max(0, ever(counts) - ever(since));
+  const ended = { healed: grown("healed"), failed: grown("failed"), skipped: grown("skipped") };
+  const changed = { selected: 0, waiting: counts.waiting - since.waiting, sent, ...ended };
+  events.emit({ type: "redrive", id, candidateId, status, reason, counts, changed });
 }

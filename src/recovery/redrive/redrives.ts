@@ -1,14 +1,22 @@
 /** The engine's operations on redrives. Refusals are thrown and change nothing. */
 import { MakegoodError } from "../../message/errors.ts";
 import { heldReceivers } from "../carrier.ts";
+import type { RecoveryDeps } from "../engine.ts";
+import type { Records } from "../records.ts";
 import type { Actor, AfterRepair, Versioned } from "../recovery.ts";
-import { announce, redriveLine } from "./announce.ts";
-import type { RedriveDeps } from "./deps.ts";
+import type { RedriveSettings } from "./claimed-redrive.ts";
 import { type EditRequest, editMessage } from "./edit.ts";
-import { type Redrive, type RedriveStatus, sends } from "./redrive.ts";
+import { announce, type Redrive, type RedriveStatus, redriveLine, sends } from "./redrive.ts";
 import type { RedriveRequest } from "./request.ts";
 import { createRunner } from "./runner.ts";
 import { type ExecutionRedrive, existing, startForExecution, startRedrive } from "./start.ts";
+
+export interface RedriveDeps extends Pick<RecoveryDeps, "store" | "events" | "ids" | "clock" | "serves" | "checkPayload"> {
+  readonly recovery: Pick<Records, "redrives" | "candidate">;
+  /** Names this process in claims. */
+  readonly owner: string;
+  readonly settings?: Partial<RedriveSettings> | undefined;
+}
 
 export type Redrives = ReturnType<typeof createRedrives>;
 

@@ -1,8 +1,9 @@
 /** Carries redrives out: a job of each process, each under a lease, so that a killed process's are continued by another. */
 import type { MaintenanceJob } from "../../platform/job.ts";
-import { announce, redriveLine } from "./announce.ts";
-import { createWorkOnClaim } from "./claimed-redrive.ts";
-import { REDRIVE_SETTINGS, type RedriveDeps } from "./deps.ts";
+import { everyPage } from "../pages.ts";
+import { hold, leave, partsOf, work } from "./claimed-redrive.ts";
+import { announce, redriveLine } from "./redrive.ts";
+import type { RedriveDeps } from "./redrives.ts";
 
 export type RedriveRunner = ReturnType<typeof createRunner>;
 
@@ -11,20 +12,18 @@ const TIDY_PAGES_MAX = 20;
 const AGAIN_ITEMS = 1_000;
 
 export function createRunner(deps: RedriveDeps) {
-  const { clock } = deps;
-  const { redrives } = deps.recovery;
-  const settings = { ...REDRIVE_SETTINGS, ...deps.settings };
-  const workOn = createWorkOnClaim(deps);
-  const claimed = new Map<string, ReturnType<typeof workOn>>();
+  const parts = partsOf(deps);
+  const { clock, settings, records } = parts;
+  const claimed = new Map<string, ReturnType<typeof hold>>();
   let wake = (): void => {};
   let claimMs = 0;
 
   async function claim(): Promise<void> {
     claimMs = clock.wallMs() + settings.pollMs;
     while (claimed.size < settings.heldMax) {
-      const found = await redrives.claim(deps.owner, settings.leaseMs);
+      const found = await records.claim(deps.owner, settings.leaseMs);
       if (!found) return;
-      claimed.set(found.redrive.redriveId, workOn(found, clock.wallMs()));
+      claimed.set(found.redrive.redriveId, hold(parts, found, clock.wallMs()));
     }
   }
 
@@ -32,10 +31,10 @@ export function createRunner(deps: RedriveDeps) {
     const nowMs = clock.wallMs();
     // Also when the wall clock was set back.
     if (nowMs >= claimMs || nowMs < claimMs - settings.pollMs) await claim();
-    for (const redrive of [...claimed.values()].filter(({ dueMs }) => dueMs <= nowMs)) {
+    for (const held of [...claimed.values()].filter(({ dueMs }) => dueMs <= nowMs)) {
       if (signal.aborted) return 0;
-      if (await redrive.work(clock.wallMs())) continue;
-      claimed.delete(redrive.id);
+      if (await work(held, clock.wallMs())) continue;
+      claimed.delete(held.id);
       claimMs = 0;
     }
     const nextMs = Math.min(claimMs, ...[...claimed.values()].map(({ dueMs }) => dueMs));
@@ -53,7 +52,7 @@ export function createRunner(deps: RedriveDeps) {
     await cancelForgotten(deps, clock.wallMs() - settings.plannedMs);
     // Copies that died and that a person replayed: in the order of their last look, so no page is looked at twice in a row.
     for (let page = 0; page < TIDY_PAGES_MAX; page++) {
-      if ((await redrives.lookAgain(AGAIN_ITEMS)) < AGAIN_ITEMS) return;
+      if ((await records.lookAgain(AGAIN_ITEMS)) < AGAIN_ITEMS) return;
     }
   }
 
@@ -66,10 +65,10 @@ export function createRunner(deps: RedriveDeps) {
     jobs,
     /** After its job has ended: lets others have what was held. */
     async release() {
-      const held = [...claimed.values()];
+      const all = [...claimed.values()];
       claimed.clear();
       // A store that is away lets the leases run out instead.
-      await Promise.allSettled(held.map((redrive) => redrive.release()));
+      await Promise.allSettled(all.map((held) => leave(held, null)));
     },
     nudge() {
       claimMs = 0;
@@ -79,18 +78,13 @@ export function createRunner(deps: RedriveDeps) {
 }
 
 /** A list that was frozen long ago says little about today. */
-async function cancelForgotten({ recovery, events, owner }: RedriveDeps, beforeMs: number): Promise<void> {
-  let cursor: string | undefined;
-  for (let page = 0; page < TIDY_PAGES_MAX; page++) {
-    const { data, nextCursor } = await recovery.redrives.list({ status: "planned", limit: 100, cursor });
-    for (const redrive of data.filter(({ createdAt }) => createdAt.getTime() <= beforeMs)) {
-      const reason = "nobody resumed this dry run in time";
-      const line = redriveLine("cancelled", redrive, { actor: owner, actorType: "system" }, reason);
-      const change = { from: ["planned"], status: "cancelled", reason } as const;
-      const changed = await recovery.redrives.change(redrive.redriveId, change, [line]);
+async function cancelForgotten({ recovery: { redrives }, events, owner }: RedriveDeps, beforeMs: number): Promise<void> {
+  const change = { from: ["planned"], status: "cancelled", reason: "nobody resumed this dry run in time" } as const;
+  for await (const page of everyPage((at) => redrives.list({ status: "planned", ...at }))) {
+    for (const redrive of page.filter(({ createdAt }) => createdAt.getTime() <= beforeMs)) {
+      const line = redriveLine("cancelled", redrive, { actor: owner, actorType: "system" }, change.reason);
+      const changed = await redrives.change(redrive.redriveId, change, [line]);
       if (changed.kind === "done") announce(events, changed.redrive);
     }
-    if (nextCursor === null) return;
-    cursor = nextCursor;
   }
 }

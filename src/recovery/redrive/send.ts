@@ -5,12 +5,11 @@
 import { MakegoodError } from "../../message/errors.ts";
 import { type NewMessage, RESOLUTIONS } from "../../message/message.ts";
 import type { Home, Inside, Run } from "../../store/home.ts";
-import { clockSql } from "../../store/shared/clock-sql.ts";
 import type { At } from "../../store/store.ts";
-import { columns, int, text, textOrNull } from "../columns.ts";
-import { carriedAmong } from "./carried.ts";
-import { addCounts, type Redrive, SKIPPED, sends, takeUnder } from "./redrive.ts";
+import { columns, flag, int, text, textOrNull } from "../columns.ts";
+import { moveItems, type Redrive, SKIPPED, sends, takeUnder } from "./redrive.ts";
 import { planOf } from "./request.ts";
+import { carriedAmong } from "./select-sql.ts";
 
 export interface ToSend {
   readonly n: number;
@@ -35,9 +34,8 @@ interface Waiting extends Omit<ReturnType<typeof WAITING.of>, "skipped">, ToSend
 }
 
 /** Waiting items, and whether their dead letters stand as they were frozen; these are locked, so that no other transaction moves them on. */
-const takeSql = (
-  s: string,
-) => `with i as materialized (select i.n, i.message_id, i.generation, i.revision, i.group_no from ${s}.redrive_item i
+const takeSql = (s: string) => `with i as materialized (
+    select i.n, i.message_id, i.generation, i.revision, i.group_no from ${s}.redrive_item i
     where i.redrive_id = $1::uuid and i.n = any ($2::int[]) and i.state = 0 order by i.message_id)
   select ${WAITING.list} from i left join lateral (select d.id, d.resolution, d.generation, d.revision from ${s}.dead_letter d
     where d.id = i.message_id for no key update) d on true`;
@@ -64,7 +62,7 @@ async function leaveCarried(s: string, run: Run, { mode, plan }: Redrive, fit: r
 }
 
 /** Enqueues what carries the effects. One refused for its key refuses all of a call, so the rest is sent again without it. */
-async function carry({ tryEnqueue }: Inside, { redriveId: id, mode }: Redrive, fit: readonly Waiting[], at: At): Promise<void> {
+async function carry(s: string, { run, tryEnqueue }: Inside, { redriveId: id, mode }: Redrive, fit: readonly Waiting[], at: At) {
   const messageOf = ({ n, id: messageId, carrier }: Waiting): NewMessage => {
     if (carrier) return carrier;
     const said = `item ${n} of redrive ${id} has no message to carry the effect of ${messageId}; ${mode} needs one for each`;
@@ -77,41 +75,30 @@ async function carry({ tryEnqueue }: Inside, { redriveId: id, mode }: Redrive, f
       item.carrierId = accepted[i]?.id ?? null;
       item.known = accepted[i]?.kind === "duplicate";
     });
-    if (rest.every(({ skipped }) => !skipped)) return;
+    if (rest.some(({ skipped }) => skipped)) continue;
+    const made = rest.filter(({ known }) => !known);
+    const origins = `insert into ${s}.message_origin (message_id, replay_of, redrive_id, edited)
+      select x.made, x.replay_of, $1::uuid, false from unnest($2::uuid[], $3::uuid[]) x(made, replay_of) on conflict (message_id) do nothing`;
+    await run(origins, [id, made.map(({ carrierId }) => carrierId), made.map((item) => item.id)]);
+    return;
   }
 }
+
+/** Of the dead letter `d` of a copy; $2: how often it may be tried again. */
+const COPY = columns({ id: text("d.id::text"), revision: int("d.revision"), over: flag("d.generation >= $2::int") });
 
 /** Earlier copies of the same effects that died carry them once more; not those that did so often enough. */
 async function tryAgain(s: string, { run, intervene }: Inside, fit: readonly Waiting[], by: Redrive, at: At): Promise<void> {
   const known = fit.flatMap((item) => (item.known && item.carrierId ? [item.carrierId] : []));
   if (known.length === 0) return;
-  const max = by.select.copyGenerationMax ?? null;
-  const found = `select d.id::text, d.revision::text, (d.generation >= $2::int)::text from ${s}.dead_letter d
-    where d.id = any ($1::uuid[]) and d.resolution = 0 order by d.id for no key update`;
-  const copies = (await run(found, [known, max], { name: "mg_redrive_copies" })).map(([id, revision, over]) => {
-    return { id: id as string, revision: Number(revision), over: over === "true" };
-  });
-  const over = new Set(copies.filter((copy) => copy.over).map(({ id }) => id));
+  const found = `select ${COPY.list} from ${s}.dead_letter d where d.id = any ($1::uuid[]) and d.resolution = 0 order by d.id for no key update`;
+  const rows = await run(found, [known, by.select.copyGenerationMax ?? null], { name: "mg_redrive_copies" });
+  const copies = rows.map(COPY.of);
+  const over = new Set(copies.flatMap((copy) => (copy.over ? [copy.id] : [])));
   for (const item of fit) if (item.carrierId && over.has(item.carrierId)) item.skipped = SKIPPED.generationCap;
-  await intervene(
-    "replay",
-    copies.filter((copy) => !copy.over),
-    by,
-    at,
-  );
+  const again = copies.filter(({ id }) => !over.has(id));
+  await intervene("replay", again, by, at);
 }
-
-/** $1 redrive, $2 items, $3 why skipped, $4 carriers, $5 messages, $6 whether the carrier was there before. */
-const markSql = (
-  s: string,
-  clock: string,
-) => `with o as (insert into ${s}.message_origin (message_id, replay_of, redrive_id, edited)
-    select x.carrier_id, x.message_id, $1::uuid, false from unnest($4::uuid[], $5::uuid[], $6::boolean[]) x(carrier_id, message_id, known)
-    where x.carrier_id is not null and not x.known on conflict (message_id) do nothing)
-  update ${s}.redrive_item i set (state, reason, carrier_id, sent_at, ended_at) = (
-    select case when x.why is null then 1 else 4 end, x.why, x.carrier_id, case when x.why is null then ${clock} end, case when x.why is not null then ${clock} end
-    from (select ($3::text[])[x.at] as why, ($4::uuid[])[x.at] as carrier_id from (select array_position($2::int[], i.n) as at) x) x)
-  where i.redrive_id = $1::uuid and i.n = any ($2::int[]) and i.state = 0`;
 
 async function send(s: string, inside: Inside, id: string, token: string, items: readonly ToSend[], at: At) {
   const { run } = inside;
@@ -122,28 +109,19 @@ async function send(s: string, inside: Inside, id: string, token: string, items:
   const { mode } = redrive;
   const fitting = () => waiting.filter(({ skipped }) => !skipped);
   if (sends(mode)) await leaveCarried(s, run, redrive, fitting());
-  if (mode === "new_key" || mode === "copy") await carry(inside, redrive, fitting(), at);
+  if (mode === "new_key" || mode === "copy") await carry(s, inside, redrive, fitting(), at);
   if (mode === "copy") await tryAgain(s, inside, fitting(), redrive, at);
   const done = mode === "new_key" ? "resolve" : mode;
   if (done !== "copy" && done !== "watch") await inside.intervene(done, fitting(), redrive, at);
-  const values = [
-    id,
-    waiting.map(({ n }) => n),
-    waiting.map(({ skipped }) => skipped),
-    waiting.map(({ skipped, carrierId }) => (skipped ? null : carrierId)),
-    waiting.map((one) => one.id),
-    waiting.map(({ known }) => known),
-  ];
-  if (waiting.length > 0) await run(markSql(s, clockSql(at.now)), values, at.now ? {} : { name: "mg_redrive_sent" });
-  const moved = waiting.map(({ groupNo, skipped }) => ({ groupNo, to: skipped ? "skipped" : "sent" }) as const);
-  await addCounts(s, run, id, "waiting", moved);
+  const moved = waiting.map(({ n, groupNo, skipped, carrierId }) => {
+    return { n, groupNo, to: skipped ? "skipped" : "sent", reason: skipped, carrierId: skipped ? null : carrierId } as const;
+  });
+  await moveItems(s, run, id, "waiting", moved, at);
   return { kind: "done", sent: fitting().length, skipped: waiting.length - fitting().length } as const;
 }
 
-export function createRedriveSend(home: Home) {
-  return {
-    /** What does not stand as it was frozen is skipped with the reason. A missing carrier or an unknown topic throws, and nothing is written. */
-    send: (id: string, token: string, items: readonly ToSend[], at: At = {}) =>
-      home.transaction("send items of a redrive", (inside) => send(home.s, inside, id, token, items, at)),
-  };
-}
+export const createRedriveSend = (home: Home) => ({
+  /** What does not stand as it was frozen is skipped with the reason. A missing carrier or an unknown topic throws, and nothing is written. */
+  send: (id: string, token: string, items: readonly ToSend[], at: At = {}) =>
+    home.transaction("send items of a redrive", (inside) => send(home.s, inside, id, token, items, at)),
+});

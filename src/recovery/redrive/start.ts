@@ -7,10 +7,9 @@ import type { Carrier } from "../../message/topic.ts";
 import { payloadHash } from "../../message/validate.ts";
 import type { TopicStore } from "../../store/topics.ts";
 import type { Actor } from "../recovery.ts";
-import { announce, redriveLine } from "./announce.ts";
-import type { RedriveDeps } from "./deps.ts";
-import { keptSelect, type NewRedrive, type Redrive, type RedrivePreview, SKIPPED, sends, writtenSelect } from "./redrive.ts";
+import { announce, keptSelect, type NewRedrive, type RedrivePreview, redriveLine, sends, writtenSelect } from "./redrive.ts";
 import { redriveNotFound } from "./redrive-sql.ts";
+import type { RedriveDeps } from "./redrives.ts";
 import { checkPlan, checkRequest, defaultsOf, type ExecutionRequest, REDRIVE_LIMITS, type RedriveRequest } from "./request.ts";
 
 type CheckedRequest = ReturnType<typeof checkRequest>;
@@ -25,7 +24,7 @@ export async function startRedrive(deps: RedriveDeps, request: RedriveRequest, a
   const preview = again ? null : await redrives.preview(select, mode);
   if (select.redriveId !== undefined) await refuseUndoing(deps, select.redriveId);
   if (preview) await refuseHopeless(deps, checked, preview);
-  const started = await begin(deps, newRedrive(deps, checked, preview, actor));
+  const started = await beginAsked(deps, checked, preview, actor);
   if (!started) throw new MakegoodError("invariant_violated", "the redrive was not started", {});
   const { redriveId: id, status, counts, select: kept } = started.redrive;
   // Already running, or over: pressing again changes nothing. Still planned: the first process died before it ran, or was refused.
@@ -39,14 +38,22 @@ export async function startRedrive(deps: RedriveDeps, request: RedriveRequest, a
   return { ...started, redrive };
 }
 
-/** Null: the candidate is no longer executing under this execution, and nothing was done. */
-async function begin({ recovery, events }: RedriveDeps, request: NewRedrive) {
-  const started = await recovery.redrives.start(request);
+/** `asked`: what the second request of a key must have as well. Null: the candidate is no longer executing under this execution, and nothing was done. */
+async function begin(
+  { recovery, events, ids }: RedriveDeps,
+  given: Omit<NewRedrive, "redriveId" | "actor" | "requestHash" | "provenance">,
+  actor: Actor,
+  asked: object,
+  details: Readonly<Record<string, unknown>>,
+) {
+  const about = { ...given, redriveId: ids(), actor: actor.actor, requestHash: payloadHash(JSON.stringify(asked)) };
+  const provenance = [redriveLine(given.status, about, actor, given.reason, details)];
+  const started = await recovery.redrives.start({ ...about, provenance });
   if (started.kind === "lost") return null;
   const { kind, redrive } = started;
   if (kind === "conflict") {
     const { redriveId: id } = redrive;
-    const { idempotencyKey } = request;
+    const { idempotencyKey } = given;
     const text = `idempotency key ${JSON.stringify(idempotencyKey)} belongs to redrive ${id}, which was asked for something else`;
     throw new MakegoodError("key_conflict", text, { id, idempotencyKey });
   }
@@ -54,18 +61,17 @@ async function begin({ recovery, events }: RedriveDeps, request: NewRedrive) {
   return { redrive, created: kind === "started" };
 }
 
-function newRedrive({ ids }: RedriveDeps, checked: CheckedRequest, preview: RedrivePreview | null, actor: Actor): NewRedrive {
+function beginAsked(deps: RedriveDeps, checked: CheckedRequest, preview: RedrivePreview | null, actor: Actor) {
   const { mode, plan, reason, idempotencyKey, dryRun, confirm, elsewhere, afterRepair: repair } = checked;
   // A person who presses twice has looked twice: the mark is no part of what was asked for.
-  const { seen: _, ...asked } = checked.select;
-  const select = { ...asked, seen: preview?.seen };
-  const action = sends(mode) ? PERSONS_ACTION : null;
-  const about = { redriveId: ids(), select, mode, candidateId: null, action, actor: actor.actor, reason, repair };
+  const { seen: _, ...chosen } = checked.select;
+  const select = { ...chosen, seen: preview?.seen };
   // With a number to compare, the list is frozen first: between counting and freezing, messages may move on.
   const status = dryRun || confirm !== null ? "planned" : "running";
-  const line = redriveLine(status, about, actor, reason, { mode, plan, repair, select: keptSelect(select) });
-  const requestHash = payloadHash(JSON.stringify({ select: writtenSelect(asked), mode, plan, reason, dryRun, elsewhere }));
-  return { ...about, idempotencyKey, requestHash, status, plan: JSON.stringify(plan), provenance: [line] };
+  const done = { select, mode, candidateId: null, action: sends(mode) ? PERSONS_ACTION : null, reason, repair };
+  const asked = { select: writtenSelect(chosen), mode, plan, reason, dryRun, elsewhere };
+  const details = { mode, plan, repair, select: keptSelect(select) };
+  return begin(deps, { ...done, idempotencyKey, status, plan: JSON.stringify(plan) }, actor, asked, details);
 }
 
 /** What was sent to a receiver cannot be taken back. */
@@ -76,7 +82,7 @@ async function refuseUndoing(deps: RedriveDeps, id: string): Promise<void> {
   throw new MakegoodError("wrong_state", text, { id, mode });
 }
 
-export async function existing({ recovery }: RedriveDeps, id: string): Promise<Redrive> {
+export async function existing({ recovery }: RedriveDeps, id: string) {
   const redrive = await recovery.redrives.get(id);
   if (!redrive) throw redriveNotFound(id);
   return redrive;
@@ -85,11 +91,11 @@ export async function existing({ recovery }: RedriveDeps, id: string): Promise<R
 /** What a person redrives teaches what the same action of the engine would (decision 0019). */
 const PERSONS_ACTION = "retry_exponential";
 
-/** Why messages are left alone, and what to do about it. */
+/** By the word of `SKIPPED` why messages are left alone, and what to do about it. */
 const WHY: Readonly<Record<string, string>> = {
-  [SKIPPED.generationCap]: "were replayed as often as may be (mend the cause, or raise generationMax)",
-  [SKIPPED.held]: "are held for a person (release their group, or say includeHeld, --include-held)",
-  [SKIPPED.carried]: "have a copy on its way to another receiver (wait until that is known)",
+  generation_cap: "were replayed as often as may be (mend the cause, or raise generationMax)",
+  held: "are held for a person (release their group, or say includeHeld, --include-held)",
+  carried: "have a copy on its way to another receiver (wait until that is known)",
 };
 
 async function refuseHopeless(
@@ -152,7 +158,7 @@ export interface ExecutionRedrive extends Pick<NewRedrive, "mode" | "reason" | "
   readonly plan?: Omit<ExecutionRequest, "confirm"> | undefined;
 }
 
-export async function startForExecution(deps: RedriveDeps, execution: ExecutionRedrive, actor: Actor): Promise<Redrive | null> {
+export async function startForExecution(deps: RedriveDeps, execution: ExecutionRedrive, actor: Actor) {
   const { candidateId, executionId, groupId, action, mode, carrier, reason, repair, plan: asked = {} } = execution;
   const plan = sends(mode) ? checkPlan(asked) : defaultsOf(mode);
   const { limit = REDRIVE_LIMITS.messagesMax, generationMax = REDRIVE_LIMITS.generationMax, seen } = asked;
@@ -166,14 +172,8 @@ export async function startForExecution(deps: RedriveDeps, execution: ExecutionR
     generationMax: mode === "replay" || mode === "new_key" ? generationMax : REDRIVE_LIMITS.generationNone,
     copyGenerationMax: mode === "copy" ? generationMax : undefined,
   };
-  const about = { redriveId: deps.ids(), select, mode, candidateId, executionId, action, actor: actor.actor, reason, repair };
-  const started = await begin(deps, {
-    ...about,
-    idempotencyKey: `execution:${executionId}`,
-    requestHash: payloadHash(JSON.stringify({ candidateId, executionId, mode, carrier })),
-    status: "running",
-    plan: JSON.stringify({ ...plan, carrier }),
-    provenance: [redriveLine("running", about, actor, reason, { mode, carrier, plan })],
-  });
+  const done = { select, mode, candidateId, executionId, action, reason, repair, plan: JSON.stringify({ ...plan, carrier }) };
+  const given = { ...done, idempotencyKey: `execution:${executionId}`, status: "running" } as const;
+  const started = await begin(deps, given, actor, { candidateId, executionId, mode, carrier }, { mode, carrier, plan });
   return started?.redrive ?? null;
 }

@@ -3,8 +3,8 @@
  */
 import assert from "node:assert/strict";
 import { describe, it } from "vitest";
-import { carriedAmong } from "../../../src/recovery/redrive/carried.ts";
 import { SKIPPED } from "../../../src/recovery/redrive/redrive.ts";
+import { carriedAmong } from "../../../src/recovery/redrive/select-sql.ts";
 import { type Home, homeOf } from "../../../src/store/home.ts";
 import { newMessage, seen } from "../../../src/testing/store-conformance/fixtures.ts";
 import { COPIES, died, play, type RecoveryScene } from "./scene.ts";

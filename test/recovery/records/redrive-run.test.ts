@@ -4,7 +4,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "vitest";
 import type { NewMessage } from "../../../src/message/message.ts";
-import { type RedriveItem, SKIPPED } from "../../../src/recovery/redrive/redrive.ts";
+import { SKIPPED } from "../../../src/recovery/redrive/redrive.ts";
+import type { RedriveItem } from "../../../src/recovery/redrive/redrive-sql.ts";
 import { newMessage, refused, seen } from "../../../src/testing/store-conformance/fixtures.ts";
 import { COPIES, died, play, type RecoveryScene } from "./scene.ts";
 

@@ -3,9 +3,8 @@
  */
 import type { Settlement } from "../../../src/message/settlement.ts";
 import type { TopicDefinition } from "../../../src/message/topic.ts";
-import type { RedriveDeps } from "../../../src/recovery/redrive/deps.ts";
 import type { Redrive } from "../../../src/recovery/redrive/redrive.ts";
-import { createRedrives } from "../../../src/recovery/redrive/redrives.ts";
+import { createRedrives, type RedriveDeps } from "../../../src/recovery/redrive/redrives.ts";
 import type { RedriveRunner } from "../../../src/recovery/redrive/runner.ts";
 import { DELIVERED, dead, definition, newMessage } from "../../../src/testing/store-conformance/fixtures.ts";
 import { createStage, type Stage } from "../stage.ts";

@@ -50,8 +50,8 @@ describe("a request", () => {
     expect(code).toBe("invalid_request");
     const fields = (detail.errors as { field: string }[]).map(({ field }) => field);
     const plan = ["canary", "ratePerSecond", "rampFrom", "failureShareMax", "failureMin"];
-    const select = ["groupId", "topic", "tenantId", "errorCode", "ids", "limit"].map((name) => `select.${name}`);
-    expect(fields).toEqual([...plan, ...select, "generationMax", "mode", "reason", "idempotencyKey", "confirm", "dryRun"]);
+    const select = ["groupId", "topic", "tenantId", "errorCode", "limit", "ids[0]"].map((name) => `select.${name}`);
+    expect(fields).toEqual([...plan, "mode", "reason", "idempotencyKey", "dryRun", "confirm", "generationMax", ...select]);
   });
 
   it("names at most 10,000 messages by their ids", async () => {
