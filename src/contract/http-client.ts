@@ -59,6 +59,7 @@ export type Client = { readonly [Id in RouteId]: (...args: Args<Id>) => Promise<
 };
 
 const WAIT_MS = 200;
+const LATE = "the server did not answer in time";
 
 export function createClient(options: ClientOptions): Client {
   const base = options.url.replace(/\/+$/, "");
@@ -76,9 +77,7 @@ export function createClient(options: ClientOptions): Client {
     const tries = isRepeatable(method, input) ? triesMax : 1;
     for (let tried = 1; ; tried++) {
       const limit = new AbortController();
-      const timer = systemClock.after(timeoutMs, () =>
-        limit.abort(new DOMException("the server did not answer in time", "TimeoutError")),
-      );
+      const timer = systemClock.after(timeoutMs, () => limit.abort(new DOMException(LATE, "TimeoutError")));
       const signal = call.signal ? AbortSignal.any([call.signal, limit.signal]) : limit.signal;
       const request = new Request(base + path, { method, headers, signal, redirect: "error", body: sent });
       try {
@@ -95,10 +94,8 @@ export function createClient(options: ClientOptions): Client {
     }
   }
 
-  const calls = Object.keys(ADDRESSES).map((id) => [
-    id,
-    async (input?: object, how?: CallOptions) => answeredBy(await raw(id as RouteId, input, how)),
-  ]);
+  const call = (id: RouteId) => async (input?: object, how?: CallOptions) => answeredBy(await raw(id, input, how));
+  const calls = Object.keys(ADDRESSES).map((id) => [id, call(id as RouteId)]);
   return { ...Object.fromEntries(calls), raw } as unknown as Client;
 }
 

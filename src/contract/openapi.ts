@@ -23,10 +23,7 @@ export const CONDITION_FAILED = 412;
 const components = new Map<string, Json>();
 let made: ReturnType<typeof documentOf> | undefined;
 
-export function openApiDocument(version: string) {
-  made ??= documentOf(version);
-  return made;
-}
+export const openApiDocument = (version: string) => (made ??= documentOf(version));
 
 function documentOf(version: string) {
   const paths: Record<string, Record<string, Operation>> = {};
@@ -117,9 +114,9 @@ function refusal(code: ProblemCode, status: number): Json {
   return { type: `urn:makegood:error:${code}`, title: titleOf(code), status, code, detail };
 }
 
-const contentOf = (body: z.ZodType, io: "input" | "output") => ({
-  content: { "application/json": { schema: schemaOf(body, io), example: exampleOf(body) } },
-});
+function contentOf(body: z.ZodType, io: "input" | "output") {
+  return { content: { "application/json": { schema: schemaOf(body, io), example: exampleOf(body) } } };
+}
 
 function schemaOf(schema: z.ZodType, io: "input" | "output"): Json {
   const text = JSON.stringify(z.toJSONSchema(schema, { io, unrepresentable: "any", reused: "inline" }));

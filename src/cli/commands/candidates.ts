@@ -14,15 +14,8 @@ const GROUP_INSTEAD = "is the number of a candidate, as `makegood candidates lis
 type Listed = AnswerOf<"listCandidates">["data"][number];
 const sure = ["sure", ({ confidence }: Listed) => percent(confidence)] as const;
 const failure = ["failure", ({ error_code, topic }: Listed) => `${error_code}  ${topic}`] as const;
-const columns = [
-  "candidate_id",
-  "group_id",
-  "selected_action",
-  sure,
-  "decision",
-  "execution_status",
-  "occurrence_count",
-] as const;
+const state = ["decision", "execution_status", "occurrence_count"] as const;
+const columns = ["candidate_id", "group_id", "selected_action", sure, ...state] as const;
 const candidateList = listing<Listed>([...columns, failure]);
 const wideList = listing<Listed>([...columns, "owner", "note", failure]);
 
@@ -155,10 +148,8 @@ async function wanted({ client }: Conversation, id: string | undefined, group: s
   }
 }
 
-const LEFT_OUT: Readonly<Record<string, string>> = {
-  generation_cap: "replayed often enough",
-  carried: "a copy is on its way to another receiver",
-};
+const CARRIED = "a copy is on its way to another receiver";
+const LEFT_OUT: Readonly<Record<string, string>> = { generation_cap: "replayed often enough", carried: CARRIED };
 
 function sayRadius(io: Io, { selected_action, blast_radius }: Candidate): void {
   const { messages, over_generation, left_out, topics, tenants, oldest_at } = blast_radius;
@@ -170,14 +161,10 @@ function sayRadius(io: Io, { selected_action, blast_radius }: Candidate): void {
 }
 
 type Reason = Candidate["rules_evaluated"][number];
-const ruleOf = ({ rule_id }: Reason): string => `  ${rule_id}`;
+const ruleOf = ["  rule", ({ rule_id }: Reason): string => `  ${rule_id}`] as const;
 const because = ({ facts }: Reason): string | undefined =>
   facts.filter((one) => one.matched).map(({ field, wanted, found }) => `${field} ${wanted}; found ${found}`)[0];
-const reasonList = listing<Reason>([
-  ["  rule", ruleOf],
-  ["speaks for", speaksFor],
-  ["because", because],
-]);
+const reasonList = listing<Reason>([ruleOf, ["speaks for", speaksFor], ["because", because]]);
 
 export function speaksFor({ contribution }: Pick<Reason, "contribution">): string {
   return contribution.kind === "none" ? "" : `${contribution.action} ${percent(contribution.score)}`;

@@ -23,11 +23,9 @@ const tookOf = ({ duration_ms: ms }: Detail["timeline"][number]): string => (ms 
 const attempts = listing<Detail["timeline"][number]>(["attempt", "outcome", "counted", "at", ["took", tookOf], "code", "error"]);
 const interventions = listing<Detail["provenance"][number]>(["at", "actor", "action", "reason"]);
 
+const PAYLOAD_FILE = "a file that holds the payload; - is standard input (the default)";
 const withPayload = {
-  options: {
-    "--payload <json>": "the payload, as JSON",
-    "--file <path>": "a file that holds the payload; - is standard input (the default)",
-  },
+  options: { "--payload <json>": "the payload, as JSON", "--file <path>": PAYLOAD_FILE },
   before: payloadBody,
 };
 
@@ -44,6 +42,9 @@ const byKey = {
   },
   show: sayState,
 };
+
+const CANCEL = "messages cancel --topic billing/finalize --key charge-1 --reason refunded";
+const RESCHEDULE = "messages reschedule <id> --delay-ms 60000 --reason later";
 
 export const commands = [
   routeCommand("enqueue", {
@@ -78,16 +79,8 @@ export const commands = [
     }),
     routeCommand("resolveMessage", { name: "resolve", show: sayState }),
     routeCommand("discardMessage", { name: "discard", show: sayState }),
-    routeCommand("cancelMessage", {
-      ...byKey,
-      name: "cancel",
-      example: "messages cancel --topic billing/finalize --key charge-1 --reason refunded",
-    }),
-    routeCommand("rescheduleMessage", {
-      ...byKey,
-      name: "reschedule",
-      example: "messages reschedule <id> --delay-ms 60000 --reason later",
-    }),
+    routeCommand("cancelMessage", { ...byKey, name: "cancel", example: CANCEL }),
+    routeCommand("rescheduleMessage", { ...byKey, name: "reschedule", example: RESCHEDULE }),
   ]),
   family("store", "what a person says about the store", [
     routeCommand("acknowledgeLoss", { name: "acknowledge-loss", show: (io) => say(io, "the loss is acknowledged") }),

@@ -201,15 +201,12 @@ function showWhatIf(io: Io, { days, groups, changed, open_messages, cut_off, nex
 }
 
 function showStats(io: Io, { outcomes, decisions, evaluations, executions, ...counts }: Stats): void {
-  const states = Object.entries({ decisions, evaluations, executions }).map(([name, some]) => {
-    return [
-      name,
-      Object.entries(some)
-        .map(([state, count]) => `${count} ${state}`)
-        .join(", "),
-    ];
-  });
-  sayFields(io, { ...counts, ...Object.fromEntries(states) });
+  const words = (some: Readonly<Record<string, number>>): string =>
+    Object.keys(some)
+      .map((state) => `${some[state]} ${state}`)
+      .join(", ");
+  const states = { decisions: words(decisions), evaluations: words(evaluations), executions: words(executions) };
+  sayFields(io, { ...counts, ...states });
   listBelow(io, outcomeList, outcomes, "What became of each action:");
 }
 

@@ -30,17 +30,16 @@ const update = v
 const seen = v.optional(v.text().describe("only what was seen: blast_radius.seen"));
 const redrive = v.object({ ...redrivePlan, confirm: confirm(), seen });
 const execution = asked({ ...v.versioned(), ...v.optionals({ redrive, after_repair: afterRepair() }) });
-const lease = v
-  .integer(CLAIM_LEASE_MS.min, CLAIM_LEASE_MS.max)
-  .describe("how long nobody else has it; then its outcome is unknown");
-const claim = asked({ ...v.versioned(), ...v.optionals({ lease_ms: lease, execution_id: v.uuid() }) });
+const { min, max } = CLAIM_LEASE_MS;
+const lease_ms = v.integer(min, max).describe("how long nobody else has it; then its outcome is unknown");
+const claim = asked({ ...v.versioned(), ...v.optionals({ lease_ms, execution_id: v.uuid() }) });
 const touched = v.fields(v.integer(0, REPORTS_MAX), "healed", "failed");
 const outcome = asked({ execution_id: v.uuid(), ...touched, note: v.optional(v.note()) });
 const named = asked({ ...v.versioned(), candidate_id: v.numberId(), decision: v.optional(v.oneOf(["approved", "rejected"])) });
 const NOT_EXECUTED = ["approval_needed", "over_budget", "confirmation_needed", "nothing_selected", "nobody_delivers"] as const;
 const UPDATE = "Choose another action, an owner or a note; end an execution whose outcome is unknown";
-const CLAIM =
-  "Carry the action out oneself, for failures that one reported: a fence and a lease; again with its execution id: a longer lease";
+const CLAIM = "Carry the action out oneself, for failures that one reported: a lease; again with its execution id: a longer one";
+const NAMED = "Approve or reject the candidate that the body names";
 const REPORT = "What became of an execution that was claimed; refused after its lease, or when it was replaced";
 
 export const CANDIDATE_ROUTES = routes({
@@ -69,13 +68,7 @@ export const CANDIDATE_ROUTES = routes({
   },
   claimCandidate: changes("decide", CLAIM, claim, "approval_needed"),
   reportOutcome: changes("operate", REPORT, outcome),
-  approve: changes(
-    "decide",
-    "Approve or reject the candidate that the body names",
-    named,
-    "candidate_not_found",
-    "approval_needed",
-  ),
+  approve: changes("decide", NAMED, named, "candidate_not_found", "approval_needed"),
 });
 
 /** One look takes a few reads for each group. */
