@@ -24,7 +24,6 @@ const COMMANDS: Readonly<Record<string, Load>> = {
   completion: () => import("./commands/completion.ts"),
 };
 
-/** That of the command that is named first, or all: for the help, and to say what there is instead of a wrong one. */
 function loaders(args: readonly string[]): Load[] {
   const first = args.find((arg, i) => !arg.startsWith("-") && args[i - 1] !== "--config") ?? "";
   const [, named] = Object.entries(COMMANDS).find(([names]) => names.split(" ").includes(first)) ?? [];

@@ -34,7 +34,6 @@ export class ApiError extends Error {
   readonly status: number;
   readonly code: string;
   readonly errors: readonly (Fault & { readonly index?: number; readonly code?: string })[];
-  /** The whole problem+json. */
   readonly problem: Readonly<Record<string, unknown>>;
 
   constructor(status: number, problem: Readonly<Record<string, unknown>>) {

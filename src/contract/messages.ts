@@ -43,7 +43,6 @@ const payload = z.unknown().describe("JSON, kept and delivered byte for byte");
 const given = payload.refine((value) => value !== undefined, { error: "is missing" });
 const withPayload = message.extend({ payload }).meta({ id: "MessageWithPayload" });
 
-/** Where a message that was replayed under a new key, or edited, comes from. */
 const origin = { ...v.fields(z.string().nullish(), "replay_of", "redrive_id"), edited: z.boolean().optional() };
 
 export const messageDetail = withPayload

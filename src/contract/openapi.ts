@@ -129,31 +129,12 @@ function schemaOf(schema: z.ZodType, io: "input" | "output"): Json {
 
 const UUID = "0190d5c8-6f2a-7c31-9b1e-2f4a6c8e0b1d";
 const TYPICAL: Readonly<Record<string, unknown>> = {
-  topic: "billing/finalize",
-  payload: { invoice: "in_41" },
-  key: "in_41",
-  tenant_id: "acme",
-  status: "pending",
-  reason: "the receiver is mended",
-  kind: "http",
-  url: "https://billing.example/settle",
-  error_type: "timeout",
-  error_code: "timeout",
-  raw: "connect timed out",
-  from: [8],
-  words: ["timed out"],
-  note: "looked at it",
-  version: 3,
-  group_id: 7,
-  candidate_id: 12,
-  id: UUID,
-  message_id: UUID,
-  redrive_id: UUID,
-  execution_id: UUID,
-  next_cursor: null,
-  last_error: null,
+  ...{ topic: "billing/finalize", payload: { invoice: "in_41" }, key: "in_41", tenant_id: "acme", status: "pending" },
+  ...{ reason: "the receiver is mended", note: "looked at it", kind: "http", url: "https://billing.example/settle" },
+  ...{ error_type: "timeout", error_code: "timeout", raw: "connect timed out", words: ["timed out"] },
+  ...{ id: UUID, message_id: UUID, redrive_id: UUID, execution_id: UUID },
+  ...{ group_id: 7, from: [8], candidate_id: 12, version: 3, next_cursor: null, last_error: null },
 };
-/** Of which the first that fits is taken. */
 const PLAIN = [null, "text", "2026-01-02T03:04:05.678Z", 0, 1, true, {}];
 
 /** A value that fits a schema: what is typical of a field is known by its name, else the least that the schema allows. */

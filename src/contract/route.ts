@@ -51,7 +51,6 @@ export const body = <S extends z.ZodType>(kind: keyof typeof KINDS, schema: S): 
 export const exactBody = <S extends z.ZodType>(kind: keyof typeof KINDS, schema: S) =>
   ({ ...body(kind, schema), optional: false, exact: true }) as const;
 
-/** A JSON body by its schema, another media type, or no body at all. */
 export type AnswerBody = z.ZodType | { readonly type: string } | null;
 type Answers = Readonly<Record<number, AnswerBody>>;
 
@@ -99,7 +98,6 @@ export const okOrCreated = <A extends AnswerBody>(answer: A) => ({ 200: answer, 
 export const shows = <A extends z.ZodType, const R extends Rest = object>(summary: string, answer: A, rest?: R) =>
   route("read", summary, answer, rest);
 
-/** An address that shows a list by pages; every parameter may be absent. */
 export const lists = <A extends z.ZodType, const Q extends Readonly<Record<string, z.ZodType>>>(
   summary: string,
   one: A,
@@ -142,15 +140,8 @@ function whole(id: RouteId, { headers = [], errors = [], ...one }: Described): R
 }
 
 const EVERYWHERE: readonly ProblemCode[] = [
-  "unauthorized",
-  "misdirected_request",
-  "internal_error",
-  "store_unavailable",
-  "outcome_unknown",
-  "retry_transaction",
-  "schema_outdated",
-  "not_initialised",
-  "closed",
+  ...(["unauthorized", "misdirected_request", "internal_error", "closed"] as const),
+  ...(["store_unavailable", "outcome_unknown", "retry_transaction", "schema_outdated", "not_initialised"] as const),
 ];
 
 export function errorsOf({ permission, query, body, headers, errors = [] }: Route): ReadonlySet<ProblemCode> {

@@ -13,7 +13,6 @@ const HTML = { type: "text/html" };
 const verbose = z.looseObject({ verbose: z.string().optional().describe("say what was checked") });
 const health = z.looseObject({ status: z.string() });
 
-/** What machines and people look at first: alive, ready, health, numbers, the page, and this contract itself. */
 const PROBE_ROUTES = routes({
   showPage: route("read", "The page", HTML),
   live: route("open", "Whether the process runs", TEXT),
@@ -62,7 +61,6 @@ export type ParamsOf<Id extends RouteId> = Readonly<Record<Names<(typeof ADDRESS
 
 type Asked<R> = R extends { readonly query: infer Q extends z.ZodType } ? z.input<Q> : object;
 type Sent<R> = R extends { readonly body: { readonly schema: infer S extends z.ZodType } } ? z.input<S> : object;
-/** Everything that a call takes, in one object: the parts of the path, of the query and of the body. */
 export type InputOf<Id extends RouteId> = Readonly<Record<keyof ParamsOf<Id>, string | number>> &
   Asked<Routes[Id]> &
   Sent<Routes[Id]>;

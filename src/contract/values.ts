@@ -47,7 +47,6 @@ export function list<S extends z.ZodType>(one: S, max: number, what: string, mis
   return z.array(one, said).min(1, said).max(max, said);
 }
 
-/** An object with these fields and no others; a field that it does not have is named, with the one that was perhaps meant. */
 export function object<const S extends z.core.$ZodShape>(shape: S, missing?: string) {
   const unknown = ({ keys }: { readonly keys?: unknown }) => unknownFields(keys as string[], Object.keys(shape));
   const { error } = says("must be an object", missing);
@@ -69,7 +68,6 @@ export const ifVersion = () => optional(version().describe("refuse if it has mov
 const recorded = () => optional(note().describe("why; it becomes part of the record"));
 export const versioned = () => ({ version: ifVersion(), reason: recorded() });
 
-/** A name: one line that every store can keep. */
 export const line = (bytesMax = 255) =>
   text().refine((value) => !isTooLong(value, bytesMax) && !/\p{Cc}|\p{Surrogate}/u.test(value), {
     error: `may have at most ${bytesMax} bytes, without control characters or lone surrogates`,

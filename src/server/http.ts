@@ -49,7 +49,6 @@ export const spliced = (object: object, name: string, text: string | undefined):
 
 interface Page<T> {
   readonly data: readonly T[];
-  /** Absent: it is the whole. */
   readonly nextCursor?: string | null;
 }
 
@@ -69,7 +68,6 @@ export interface Reply {
 export interface ProblemExtra {
   /** C1: the first twenty are named. */
   readonly errors?: readonly ProblemItem[] | undefined;
-  /** How many faults there are besides those in `errors`. */
   readonly more?: number | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;
   readonly members?: Readonly<Record<string, unknown>> | undefined;
@@ -79,7 +77,6 @@ export interface ProblemExtra {
 
 export const PROBLEM_TYPE = "application/problem+json";
 const DETAIL_CHARS_MAX = 8_000;
-/** How long a client should wait before it asks a store again that did not answer. */
 const RETRY_AFTER_SECONDS = "2";
 
 export function problem(code: ProblemCode, detail: string, extra: ProblemExtra = {}): Reply {

@@ -7,7 +7,6 @@ import { type Clock, sleep } from "../platform/clock.ts";
 import { type App, SAFE_HEADERS } from "./app.ts";
 import { type ApiRequest, problem, type Reply } from "./http.ts";
 
-/** For tests of slow senders. */
 export interface Timeouts {
   readonly headersTimeoutMs?: number | undefined;
   readonly requestTimeoutMs?: number | undefined;
@@ -127,7 +126,6 @@ function bindWords({ code, message }: NodeJS.ErrnoException, host: string, port:
   return `cannot listen on ${where}: ${message}`;
 }
 
-/** A socket that never became a request still gets an answer that says why. */
 function answerClientError({ code = "" }: NodeJS.ErrnoException, socket: Duplex): void {
   if (code === "ECONNRESET" || !socket.writable) socket.destroy();
   else end(socket, CLIENT_ERRORS[code] ?? BAD_REQUEST);

@@ -12,7 +12,6 @@ import { isTraceparent } from "../message/validate.ts";
 import { type ApiRequest, type Refusal, refused } from "./http.ts";
 import { type Own, ownOf, textValue } from "./json/wire.ts";
 
-/** What a handler gets, in the kernel's words. */
 export interface Asked<Id extends RouteId> {
   readonly params: ParamsOf<Id>;
   readonly query: Own<QueryOf<Id>>;
@@ -47,7 +46,6 @@ export function refusal(code: ProblemCode, faults: Faults): Refusal {
 export const refusalOf = (code: ProblemCode, field: string, detail: string): Refusal =>
   refusal(code, { named: [{ field, detail }], more: 0 });
 
-/** How many a page has: as many as were asked for, within what this page may carry. */
 export function limited<Q extends { readonly limit?: number | undefined }>(query: Q, max: number = LIMITS.pageMax) {
   const { limit = Math.min(LIMITS.pageDefault, max) } = query;
   if (limit > max) throw refusalOf("invalid_query", "limit", `must be an integer from 1 to ${max} where payloads are shown`);

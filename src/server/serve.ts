@@ -144,7 +144,6 @@ export function recoveryWords(config: Config, { store, recovery, recoveryBeside 
   return `on${home}; ${alone}`;
 }
 
-/** What this server does with audit records and with failures, where that is not what everybody expects. */
 function sayWhatIsKept(config: Config, mg: Makegood, log: Log): void {
   const { store } = mg;
   const { audit_kept_days, recovery_options: options } = config;

@@ -129,7 +129,6 @@ function cameTo({ execution_status, selected_action, action, owner, group: { gro
   return action?.action_type === "manual" ? `: group ${group_id} is held for ${owner ?? "operators"}` : "";
 }
 
-/** The candidate that is meant. A number that only a group has is said to be one. */
 async function wanted({ client }: Conversation, id: string | undefined, group: string | undefined): Promise<Candidate> {
   if ((id === undefined) === (group === undefined)) throw new Stop("which candidate? Give its number, or --group with a group's");
   if (id === undefined) {
@@ -174,7 +173,6 @@ export const suggestions = (some: readonly { readonly action: string; readonly c
   some.map(({ action, confidence }) => `${action} (${percent(confidence)})`).join(", ");
 
 type Caused = Partial<Pick<AnswerOf<"evaluateFailure">, "cause" | "cause_detail" | "cause_certainty">>;
-/** What is wrong, and how certain that is; a candidate of before has none. */
 export const shownCause = ({ cause, cause_detail, cause_certainty }: Caused): string | null =>
   cause === undefined ? null : `${cause}${cause_detail ? `.${cause_detail}` : ""} (${percent(cause_certainty ?? 0)})`;
 

@@ -11,7 +11,6 @@ import { asked, inOrder, matchedBy } from "./groups.ts";
 import { afterRepair, confirm, redrivePlan } from "./redrives.ts";
 import { action, candidate, candidateDetail, supposed, texts } from "./shapes.ts";
 
-/** A change of one candidate, under the version that was read. */
 const changes = <S extends z.ZodType>(permission: Permission, summary: string, body: Body<S>, ...errors: ProblemCode[]) =>
   takes(permission, summary, candidateDetail, body, "wrong_state", "action_refused", ...errors);
 const decided = (summary: string) => changes("decide", summary, asked(v.versioned()), "approval_needed");
@@ -100,7 +99,6 @@ const signature = v.shape("CauseSignature", {
 /** Its members are judged by the engine, all at once. */
 const document = z.looseObject({ version: v.optional(v.version()), id: v.optional(v.anyText()) }, "must be an object");
 const edit = { ...body("rule", document), optional: false };
-/** Rules as they would be used: new ones, and others in place of those with the same id. */
 const trial = v.object({
   rules: v.list(document, RULES_TRIED_MAX, "rules"),
   ...v.optionals({

@@ -79,7 +79,6 @@ const groupDetail = group
   .meta({ id: "GroupDetail" });
 const split = group.extend({ moved: z.int() }).meta({ id: "SplitGroup" });
 
-/** Of groups, and of what is suggested for them: in which order, and those that failed in a time. */
 export const inOrder = {
   order: v.oneOf(["recent", "size"]).describe("the latest first, or the largest"),
   since: v.moment().describe("only what failed since then: an instant, or 24h, 7d"),

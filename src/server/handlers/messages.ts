@@ -52,7 +52,6 @@ async function foundMessage({ mg }: Kernel, asked: Pick<Asked<"getMessage">, "pa
   return message;
 }
 
-/** What people do to a message, with a reason and under the name of who asked; what is not possible is thrown by the kernel. */
 type Verb = "replay" | "resolve" | "discard" | "cancel" | "reschedule";
 
 const does =

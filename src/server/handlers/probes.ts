@@ -71,7 +71,6 @@ const STATUSES = ["pending", "processing", "dead"] as const;
 const ROWS_MAX = 500;
 const WAIT_MS = 1_000;
 
-/** Made once for each base: it does not change while the process lives. */
 const docs = new Map<string, Reply>();
 
 export const PAGES: Handlers<"showPage" | "readDocs"> = {
@@ -159,7 +158,6 @@ const contentOf = ({ content = {} }: Operation["responses"][string]): string =>
     .map(({ schema, example }) => `${linked(schema)}${example === undefined ? "" : code(example)}`)
     .join("");
 
-/** A shape by its name, with a link; any other schema as it is. */
 function linked(schema: object): string {
   const name = "$ref" in schema ? String(schema.$ref).split("/").at(-1) : undefined;
   return name === undefined ? code(schema) : `<a href="#${name}"><code>${name}</code></a>`;

@@ -116,7 +116,6 @@ export const CANDIDATES: RecoveryHandlers<keyof typeof CANDIDATE_ROUTES> = {
   },
 };
 
-/** The candidate as it is now, and how to go on where one name is not enough. */
 async function shownCandidate(recovery: Recovery, { named }: { named: boolean }, id: number, provenance = false): Promise<Reply> {
   const detail = await recovery.candidate(id, { provenance });
   const waits = detail.approvalsMissing > 0 && detail.candidate.approvals.length > 0 && !detail.lapsed;
@@ -140,7 +139,6 @@ function found<One>(what: "rule" | "cause" | "action", id: string, one: One | un
   return one;
 }
 
-/** The id, the document (what it may hold is for the engine to say) and the version that it was made from. */
 function edited({ params, version: from = 0, body: { version: _, ...document } }: Edit, named: { id?: string } = params) {
   const { id } = params;
   if (named.id && document.id !== undefined && document.id !== id)
