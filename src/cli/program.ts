@@ -11,8 +11,7 @@ type Load = () => Promise<{ readonly commands: AddCommand | readonly AddCommand[
 /** In the order of the help. Each is loaded when it is named: most need neither the server nor a store's client. */
 const COMMANDS: Readonly<Record<string, Load>> = {
   "serve work": () => import("./commands/serve.ts"),
-  "enqueue messages store": () => import("./commands/messages.ts"),
-  topics: () => import("./commands/topics.ts"),
+  "enqueue messages store topics": () => import("./commands/messages.ts"),
   "groups suggest": () => import("./commands/groups.ts"),
   "candidates approve reject execute": () => import("./commands/candidates.ts"),
   redrive: () => import("./commands/redrive.ts"),

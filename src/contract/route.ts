@@ -140,8 +140,8 @@ function whole(id: RouteId, { headers = [], errors = [], ...one }: Described): R
 }
 
 const EVERYWHERE: readonly ProblemCode[] = [
-  ...(["unauthorized", "misdirected_request", "internal_error", "closed"] as const),
-  ...(["store_unavailable", "outcome_unknown", "retry_transaction", "schema_outdated", "not_initialised"] as const),
+  ...(["unauthorized", "misdirected_request", "internal_error"] as const),
+  ...(["store_unavailable", "outcome_unknown", "retry_transaction", "schema_outdated", "not_initialised", "closed"] as const),
 ];
 
 export function errorsOf({ permission, query, body, headers, errors = [] }: Route): ReadonlySet<ProblemCode> {
