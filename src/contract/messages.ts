@@ -2,8 +2,7 @@
 import { z } from "zod";
 import { LIMITS } from "../message/limits.ts";
 import { RESOLUTIONS, STATUSES } from "../message/message.ts";
-import type { ProblemCode } from "./problem-codes.ts";
-import { body, created, exactBody, lists, okOrCreated, route, routes, shows, takes } from "./route.ts";
+import { body, created, exactBody, lists, okOrCreated, type ProblemCode, route, routes, shows, takes } from "./route.ts";
 import * as v from "./values.ts";
 
 /** With payloads a page may be large: a hundred of a mebibyte each is as much as one answer should be. */

@@ -2,8 +2,7 @@
 import { z } from "zod";
 import { ERROR_CODES } from "../message/errors.ts";
 import { ADDRESSES, type RouteId } from "./addresses.ts";
-import { type ProblemCode, problemShape, statusOf, titleOf } from "./problem-codes.ts";
-import { errorsOf, type RequestHeader, type Route } from "./route.ts";
+import { errorsOf, type ProblemCode, problemShape, type RequestHeader, type Route, statusOf, titleOf } from "./route.ts";
 import { ROUTES, routeIds } from "./table.ts";
 import { innermost } from "./values.ts";
 

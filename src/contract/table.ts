@@ -2,8 +2,8 @@
 import { z } from "zod";
 import { ADDRESSES, type RouteId } from "./addresses.ts";
 import { MESSAGE_ROUTES } from "./messages.ts";
-import { CANDIDATE_ROUTES, RULE_ROUTES } from "./recovery/candidates.ts";
-import { FAILURE_ROUTES, GROUP_ROUTES } from "./recovery/groups.ts";
+import { CANDIDATE_ROUTES } from "./recovery/candidates.ts";
+import { GROUP_ROUTES } from "./recovery/groups.ts";
 import { REDRIVE_ROUTES } from "./recovery/redrives.ts";
 import { type Route, route, routes } from "./route.ts";
 import { TOPIC_ROUTES } from "./topics.ts";
@@ -27,18 +27,14 @@ const PROBE_ROUTES = routes({
 export const ROUTES: typeof PROBE_ROUTES &
   typeof TOPIC_ROUTES &
   typeof MESSAGE_ROUTES &
-  typeof FAILURE_ROUTES &
   typeof GROUP_ROUTES &
   typeof CANDIDATE_ROUTES &
-  typeof RULE_ROUTES &
   typeof REDRIVE_ROUTES = {
   ...PROBE_ROUTES,
   ...TOPIC_ROUTES,
   ...MESSAGE_ROUTES,
-  ...FAILURE_ROUTES,
   ...GROUP_ROUTES,
   ...CANDIDATE_ROUTES,
-  ...RULE_ROUTES,
   ...REDRIVE_ROUTES,
 } satisfies Record<RouteId, Route>;
 

@@ -1,6 +1,6 @@
 /** What a handler sees of a request and how it answers: plain values. A refusal is RFC 9457 problem+json with a stable code. */
 import { FAULTS_NAMED_MAX, type Fault } from "../contract/faults.ts";
-import { type ProblemCode, type ProblemItem, statusOf, titleOf } from "../contract/problem-codes.ts";
+import { type ProblemCode, type ProblemItem, statusOf, titleOf } from "../contract/route.ts";
 import { isMakegoodError } from "../message/errors.ts";
 import { isUuid } from "../platform/ids.ts";
 import { wireName } from "./json/wire.ts";

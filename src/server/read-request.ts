@@ -2,8 +2,7 @@
 import type { z } from "zod";
 import type { RouteId } from "../contract/addresses.ts";
 import { type Checked, check, FAULTS_NAMED_MAX, type Fault, type Faults, faultsText, namedOf } from "../contract/faults.ts";
-import type { ProblemCode } from "../contract/problem-codes.ts";
-import type { Body, Route } from "../contract/route.ts";
+import type { Body, ProblemCode, Route } from "../contract/route.ts";
 import type { BodyOf, ParamsOf, QueryOf } from "../contract/table.ts";
 import type { ErrorCode } from "../message/errors.ts";
 import { type Cursor, checkJson, cursorOn, eachMember, expectEnd, takeValue } from "../message/json-scanner.ts";

@@ -55,16 +55,6 @@ const suggested = evaluated.extend({ group: group.nullable(), candidate: candida
 const EVALUATES = "What the rules say about such a failure; nothing is kept";
 const SUGGESTS = "The same, with what is known of the group that it would join";
 
-export const FAILURE_ROUTES = routes({
-  ingestFailure: route("accept", "Count a failure of another service, once per idempotency key", okOrCreated(counted), {
-    headers: ["idempotency-key"],
-    body: exactBody("failure", failureEnvelope),
-    errors: ["key_conflict"],
-  }),
-  evaluateFailure: takes("read", EVALUATES, evaluated.meta({ id: "Evaluated" }), body("failure", failure)),
-  suggestFailure: takes("read", SUGGESTS, suggested, body("failure", failure)),
-});
-
 /** Occurrences may carry two mebibytes each. */
 export const OCCURRENCE_PAGE_MAX = 20;
 
@@ -97,6 +87,13 @@ const RELEASE = "Let go of a group that is held for a person: a suggestion may b
 const { reason } = v.versioned();
 
 export const GROUP_ROUTES = routes({
+  ingestFailure: route("accept", "Count a failure of another service, once per idempotency key", okOrCreated(counted), {
+    headers: ["idempotency-key"],
+    body: exactBody("failure", failureEnvelope),
+    errors: ["key_conflict"],
+  }),
+  evaluateFailure: takes("read", EVALUATES, evaluated.meta({ id: "Evaluated" }), body("failure", failure)),
+  suggestFailure: takes("read", SUGGESTS, suggested, body("failure", failure)),
   listGroups: lists("Groups of failures of one kind, the latest failure first", group, {
     ...v.fields(v.text(), "topic", "error_code", "tenant_id"),
     ...inOrder,

@@ -2,7 +2,7 @@
 import type { Enqueued } from "../../client/client.ts";
 import { shown, standingOf, standings } from "../../client/standing.ts";
 import { attempt, intervention, message as messageShape, PAYLOAD_PAGE_MAX } from "../../contract/messages.ts";
-import type { ProblemItem } from "../../contract/problem-codes.ts";
+import type { ProblemItem } from "../../contract/route.ts";
 import { isMakegoodError, type MakegoodError } from "../../message/errors.ts";
 import type { MessageView } from "../../message/message.ts";
 import { createIds } from "../../platform/ids.ts";
@@ -164,29 +164,21 @@ export const AUDIT: Handlers<"recordAudit"> = {
 
 const REMEDY = "keep it and send it again";
 
-function answer(record: AcceptedRecord): Reply {
-  switch (record.is) {
-    case "stored":
-    case "duplicate":
-      return json(record.is === "stored" ? 201 : 200, { event_id: record.eventId, status: record.is });
-    case "queued":
-      return json(202, { event_id: record.eventId, status: record.is, message_id: record.id, survives: record.survives });
-    case "full":
-      return problem("store_full", `the audit database is full and nothing else could take the record: ${REMEDY}`);
-    case "unavailable":
-      return problem("store_unavailable", `neither the database nor the queue could take the record: ${REMEDY}`);
-    case "unfit": {
-      const { faults, quarantined, id } = record;
-      const errors = faults.map(({ field, detail }) => ({ field, code: "invalid_payload" as const, detail }));
-      const members = { quarantined, message_id: quarantined ? (id ?? null) : null };
-      return problem("invalid_payload", `the record does not fit: ${faultText(faults)}`, { errors, members });
-    }
-    default: {
-      const { eventId, quarantined, id, code } = record;
-      const members = { event_id: eventId, quarantined, message_id: id };
-      if (record.is === "refused") return problem("invalid_payload", `the record is refused (${code})`, { members });
-      const words = "is already there with another text: an event id names one record for ever";
-      return problem("key_conflict", `event ${JSON.stringify(eventId)} ${words}`, { members });
-    }
+function answer({ is, eventId, id, survives, faults, quarantined, code }: AcceptedRecord): Reply {
+  const event = { event_id: eventId, status: is };
+  if (is === "stored") return json(201, event);
+  if (is === "duplicate") return json(200, event);
+  if (is === "queued") return json(202, { ...event, message_id: id, survives });
+  if (is === "full") return problem("store_full", `the audit database is full and nothing else could take the record: ${REMEDY}`);
+  if (is === "unavailable")
+    return problem("store_unavailable", `neither the database nor the queue could take the record: ${REMEDY}`);
+  if (is === "unfit") {
+    const errors = faults.map(({ field, detail }) => ({ field, code: "invalid_payload" as const, detail }));
+    const members = { quarantined, message_id: quarantined ? (id ?? null) : null };
+    return problem("invalid_payload", `the record does not fit: ${faultText(faults)}`, { errors, members });
   }
+  const members = { event_id: eventId, quarantined, message_id: id };
+  if (is === "refused") return problem("invalid_payload", `the record is refused (${code})`, { members });
+  const words = "is already there with another text: an event id names one record for ever";
+  return problem("key_conflict", `event ${JSON.stringify(eventId)} ${words}`, { members });
 }

@@ -1,7 +1,7 @@
 /** The recovery engine over HTTP. Every change is made under the token's name and may insist on the version that was read. */
 import type { RouteId } from "../../contract/addresses.ts";
 import { editBody } from "../../contract/messages.ts";
-import { type CANDIDATE_ROUTES, type RULE_ROUTES, whatIf } from "../../contract/recovery/candidates.ts";
+import { type CANDIDATE_ROUTES, whatIf } from "../../contract/recovery/candidates.ts";
 import { type GROUP_ROUTES, OCCURRENCE_PAGE_MAX } from "../../contract/recovery/groups.ts";
 import { type REDRIVE_ROUTES, redriveItem } from "../../contract/recovery/redrives.ts";
 import { groupRule } from "../../contract/recovery/shapes.ts";
@@ -14,6 +14,7 @@ import * as shape from "../json/recovery-json.ts";
 import { wireOf } from "../json/wire.ts";
 import type { Kernel } from "../kernel.ts";
 import { type Asked, limited, readExact, refusalOf } from "../read-request.ts";
+import type { FAILURES } from "./failures.ts";
 import type { RecoveryHandlers } from "./handlers.ts";
 import { headerKey, shownMessage } from "./messages.ts";
 
@@ -42,7 +43,7 @@ const regroups =
   async (recovery: Recovery, asked: ById<B>, actor: Actor): Promise<Reply> =>
     json(200, shape.groupJson(await change(recovery, await groupId(recovery, asked), asked.body, actor)));
 
-export const GROUPS: RecoveryHandlers<keyof typeof GROUP_ROUTES> = {
+export const GROUPS: RecoveryHandlers<Exclude<keyof typeof GROUP_ROUTES, keyof typeof FAILURES>> = {
   listGroups: async (recovery, { query }, _, kernel) =>
     page(await recovery.groups(limited(inTime(query, kernel))), shape.groupJson),
   async getGroup(recovery, asked) {
@@ -97,25 +98,6 @@ const changes =
 const approve = changes("approve");
 const reject = changes("reject");
 
-export const CANDIDATES: RecoveryHandlers<keyof typeof CANDIDATE_ROUTES> = {
-  async listCandidates(recovery, { query }, _, kernel) {
-    const { all = false, ...filter } = limited(inTime(query, kernel));
-    return page(await recovery.candidates({ ...filter, current: !all }), shape.candidateJson);
-  },
-  getCandidate: (recovery, asked) => shownCandidate(recovery, asked, numbered("candidate", asked), asked.query.includeProvenance),
-  updateCandidate: changes("update"),
-  deleteCandidate: reject,
-  approveCandidate: approve,
-  rejectCandidate: reject,
-  executeCandidate: changes("execute"),
-  claimCandidate: changes("claim"),
-  reportOutcome: changes("reportOutcome"),
-  approve(recovery, asked, actor) {
-    const { candidateId, decision } = asked.body;
-    return (decision === "rejected" ? reject : approve)(recovery, { ...asked, params: { id: String(candidateId) } }, actor);
-  },
-};
-
 async function shownCandidate(recovery: Recovery, { named }: { named: boolean }, id: number, provenance = false): Promise<Reply> {
   const detail = await recovery.candidate(id, { provenance });
   const waits = detail.approvalsMissing > 0 && detail.candidate.approvals.length > 0 && !detail.lapsed;
@@ -146,7 +128,23 @@ function edited({ params, version: from = 0, body: { version: _, ...document } }
   return [id, JSON.stringify({ ...document, ...named }), from] as const;
 }
 
-export const RULES: RecoveryHandlers<keyof typeof RULE_ROUTES> = {
+export const CANDIDATES: RecoveryHandlers<keyof typeof CANDIDATE_ROUTES> = {
+  async listCandidates(recovery, { query }, _, kernel) {
+    const { all = false, ...filter } = limited(inTime(query, kernel));
+    return page(await recovery.candidates({ ...filter, current: !all }), shape.candidateJson);
+  },
+  getCandidate: (recovery, asked) => shownCandidate(recovery, asked, numbered("candidate", asked), asked.query.includeProvenance),
+  updateCandidate: changes("update"),
+  deleteCandidate: reject,
+  approveCandidate: approve,
+  rejectCandidate: reject,
+  executeCandidate: changes("execute"),
+  claimCandidate: changes("claim"),
+  reportOutcome: changes("reportOutcome"),
+  approve(recovery, asked, actor) {
+    const { candidateId, decision } = asked.body;
+    return (decision === "rejected" ? reject : approve)(recovery, { ...asked, params: { id: String(candidateId) } }, actor);
+  },
   listRules: async (recovery) => page({ data: await recovery.rules() }, ruleToJson),
   getRule: async (recovery, { params: { id } }) => shown(ruleToJson, found("rule", id, await ruleOf(recovery, id))),
   putRule: async (recovery, asked, actor) => put(ruleToJson, await recovery.putRule(...edited(asked), actor), asked),
