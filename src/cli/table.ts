@@ -22,10 +22,7 @@ const HEADS: Readonly<Record<string, string>> = {
 };
 
 export type Column<Row> = (keyof Row & string) | readonly [head: string, from: (keyof Row & string) | ((row: Row) => unknown)];
-export interface Page<Row> {
-  readonly data: readonly Row[];
-  readonly next_cursor?: string | null;
-}
+export type Page<Row> = { readonly data: readonly Row[]; readonly next_cursor?: string | null };
 export type Listing<Row> = (io: Io, page: Page<Row>) => void;
 
 /** What shows a page of rows: null is nothing, an instant an age on a terminal. Below it stands how to get the next page. */

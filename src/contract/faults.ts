@@ -4,11 +4,7 @@ import type { Fault } from "../message/fault.ts";
 
 export type { Fault };
 
-export interface Faults {
-  readonly named: readonly Fault[];
-  readonly more: number;
-}
-
+export type Faults = { readonly named: readonly Fault[]; readonly more: number };
 export type Checked<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly faults: Faults };
 
 export const FAULTS_NAMED_MAX = 20;

@@ -22,11 +22,7 @@ export interface CallOptions {
 }
 
 /** An answer as it came: a payload keeps its exact text in it. */
-export interface RawAnswer {
-  readonly status: number;
-  readonly headers: Headers;
-  readonly text: string;
-}
+export type RawAnswer = { readonly status: number; readonly headers: Headers; readonly text: string };
 
 /** A refusal: its code is one of the documented ones, `errors` says what is wrong with which field. */
 export class ApiError extends Error {

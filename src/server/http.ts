@@ -47,10 +47,7 @@ export const tagged = (status: number, value: unknown, version: number, headers?
 export const spliced = (object: object, name: string, text: string | undefined): string =>
   text === undefined ? JSON.stringify(object) : `${JSON.stringify(object).slice(0, -1)},"${name}":${text}}`;
 
-interface Page<T> {
-  readonly data: readonly T[];
-  readonly nextCursor?: string | null;
-}
+type Page<T> = { readonly data: readonly T[]; readonly nextCursor?: string | null };
 
 export const page = <T>(found: Page<T>, each: (one: T) => unknown): Reply => pageText(found, (one) => JSON.stringify(each(one)));
 
@@ -59,17 +56,13 @@ export const pageText = <T>({ data, nextCursor = null }: Page<T>, each: (one: T)
 
 export const DONE: Reply = { status: 204, headers: {}, body: "" };
 
-export interface Reply {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
-}
+export type Reply = { readonly status: number; readonly headers: Headers; readonly body: string };
 
 export interface ProblemExtra {
   /** C1: the first twenty are named. */
   readonly errors?: readonly ProblemItem[] | undefined;
   readonly more?: number | undefined;
-  readonly headers?: Readonly<Record<string, string>> | undefined;
+  readonly headers?: Headers | undefined;
   readonly members?: Readonly<Record<string, unknown>> | undefined;
   /** Where the same code means another status, as a version does that came as If-Match. */
   readonly status?: number | undefined;

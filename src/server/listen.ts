@@ -7,10 +7,7 @@ import { type Clock, sleep } from "../platform/clock.ts";
 import { type App, SAFE_HEADERS } from "./app.ts";
 import { type ApiRequest, problem, type Reply } from "./http.ts";
 
-export interface Timeouts {
-  readonly headersTimeoutMs?: number | undefined;
-  readonly requestTimeoutMs?: number | undefined;
-}
+export type Timeouts = { readonly headersTimeoutMs?: number | undefined; readonly requestTimeoutMs?: number | undefined };
 
 /** Longer than the idle limit of common load balancers, so that they and not we end an idle connection. */
 const KEEP_ALIVE_MS = 65_000;

@@ -123,10 +123,7 @@ async function readText(request: ApiRequest, bytesMax: number, optional = false)
 }
 
 /** A Map: no name in it can reach a prototype. C1: names that came twice stand in `twice` once each, and no more than are shown. */
-export interface Members {
-  readonly fields: Map<string, unknown>;
-  readonly twice: string[];
-}
+export type Members = { readonly fields: Map<string, unknown>; readonly twice: string[] };
 
 /** `take` reads each member and says what stands for it. Null: it is no object. */
 export function readMembers(cursor: Cursor, take: (cursor: Cursor, name: string) => unknown): Members | null {

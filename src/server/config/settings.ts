@@ -12,12 +12,8 @@ import { parseCidr } from "../../sink/address.ts";
 import { RECOVERY_STREAM } from "../../store/redis/streams/seed-names.ts";
 import { textValue } from "../json/wire.ts";
 
-interface Traits {
-  /** Also read from the file that `<env>_FILE` names, and never repeated in an error. */
-  readonly secret?: boolean;
-  /** False: not a setting of the file, because it is about the caller's side. */
-  readonly inFile?: boolean;
-}
+/** A secret is also read from the file that `<env>_FILE` names, and never repeated. What is about the caller is not in the file. */
+type Traits = { readonly secret?: boolean; readonly inFile?: boolean };
 const setting = <S extends z.ZodType, const F>(env: string, schema: S, fallback: F, about: string, traits: Traits = {}) => ({
   ...{ env, schema, fallback, about },
   ...(traits as Traits),

@@ -36,6 +36,8 @@ async function groupId(recovery: Recovery, asked: Pick<ById, "params">): Promise
   return group.groupId;
 }
 
+const gone = (deleting: Promise<unknown>): Promise<Reply> => deleting.then(() => DONE);
+
 type ById<B = unknown> = { readonly params: { readonly id: string }; readonly body: B };
 
 const regroups =
@@ -71,10 +73,7 @@ export const GROUPS: RecoveryHandlers<Exclude<keyof typeof GROUP_ROUTES, keyof t
   },
   releaseGroup: regroups((recovery, id, { reason }, actor) => recovery.release(id, { ...actor, reason })),
   listGroupRules: async (recovery) => page({ data: await recovery.groupRules() }, (one) => wireOf(groupRule, one)),
-  async deleteGroupRule(recovery, { params, version }, actor) {
-    await recovery.deleteGroupRule(params.id, version ?? null, actor);
-    return DONE;
-  },
+  deleteGroupRule: (recovery, { params: { id }, version }, actor) => gone(recovery.deleteGroupRule(id, version ?? null, actor)),
   async listProvenance(recovery, { query }) {
     const { limit, cursor, ...of } = limited(query);
     return page(await recovery.provenance(of, { limit, cursor }), shape.provenanceJson);
@@ -113,6 +112,7 @@ const shown = <One extends Shown>(as: (one: One) => unknown, one: One): Reply =>
 const put = <One extends Shown>(as: (one: One) => unknown, one: One, { version = 0 }: Edit): Reply =>
   tagged(version === 0 ? 201 : 200, as(one), one.version);
 const itself = <One>(one: One): One => one;
+const actionOf = async (recovery: Recovery, id: string) => (await recovery.actions()).find((one) => one.actionCode === id);
 const ruleOf = async (recovery: Recovery, id: string) => (await recovery.rules()).find((one) => one.id === id);
 const causeOf = async (recovery: Recovery, id: string) => (await recovery.causes()).find((one) => one.id === id);
 
@@ -149,10 +149,8 @@ export const CANDIDATES: RecoveryHandlers<keyof typeof CANDIDATE_ROUTES> = {
   getRule: async (recovery, { params: { id } }) => shown(ruleToJson, found("rule", id, await ruleOf(recovery, id))),
   putRule: async (recovery, asked, actor) => put(ruleToJson, await recovery.putRule(...edited(asked), actor), asked),
   whatIf: async (recovery, { body }) => json(200, wireOf(whatIf, await recovery.whatIf(body))),
-  async deleteRule(recovery, { params: { id }, version }, actor) {
-    await recovery.deleteRule(id, version ?? (await ruleOf(recovery, id))?.version ?? 0, actor);
-    return DONE;
-  },
+  deleteRule: async (recovery, { params: { id }, version }, actor) =>
+    gone(recovery.deleteRule(id, version ?? (await ruleOf(recovery, id))?.version ?? 0, actor)),
   async getRuleHistory(recovery, { params: { id } }) {
     const data = await recovery.ruleHistory(id);
     return page({ data }, ({ version, text, actor, at }) => ({ version, actor, at, rule: shape.parsedText(text || null) }));
@@ -160,15 +158,10 @@ export const CANDIDATES: RecoveryHandlers<keyof typeof CANDIDATE_ROUTES> = {
   listCauses: async (recovery) => page({ data: await recovery.causes() }, itself),
   getCause: async (recovery, { params: { id } }) => shown(itself, found("cause", id, await causeOf(recovery, id))),
   putCause: async (recovery, asked, actor) => put(itself, await recovery.putCause(...edited(asked), actor), asked),
-  async deleteCause(recovery, { params: { id }, version }, actor) {
-    await recovery.deleteCause(id, version ?? (await causeOf(recovery, id))?.version ?? 0, actor);
-    return DONE;
-  },
+  deleteCause: async (recovery, { params: { id }, version }, actor) =>
+    gone(recovery.deleteCause(id, version ?? (await causeOf(recovery, id))?.version ?? 0, actor)),
   listActions: async (recovery, { query }) => page({ data: await recovery.actions(query) }, shape.actionJson),
-  async getAction(recovery, { params: { id } }) {
-    const action = (await recovery.actions()).find((one) => one.actionCode === id);
-    return shown(shape.actionJson, found("action", id, action));
-  },
+  getAction: async (recovery, { params: { id } }) => shown(shape.actionJson, found("action", id, await actionOf(recovery, id))),
   putAction: async (recovery, asked, actor) => shown(shape.actionJson, await recovery.putAction(...edited(asked, {}), actor)),
 };
 
