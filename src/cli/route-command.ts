@@ -11,6 +11,7 @@ import { isUuid } from "../platform/ids.ts";
 import type { Access, AddCommand, Conversation, Options } from "./conversation.ts";
 import { ask, confirmed, conversation, YES } from "./conversation.ts";
 import { type ExitCode, type Io, tell } from "./io.ts";
+import { listing } from "./table.ts";
 
 const FLAGS: Readonly<Record<string, string>> = {
   ...{ version: "if-version", group_id: "group", idempotency_key: "key", ids: "id", action_type: "type" },
@@ -62,6 +63,18 @@ export const routeCommand =
       }),
     );
   };
+
+type Line = AnswerOf<"listProvenance">["data"][number];
+export const provenanceList = listing<Line>(["at", "actor", "event_type", "action", "reason"]);
+
+/** Below groups, candidates and redrive: who did what to one of them, and why. */
+export const history = (of: "group" | "candidate" | "redrive"): AddCommand =>
+  routeCommand("listProvenance", {
+    name: "history",
+    args: { [`${of}_id`]: `<${of}>` },
+    flags: { group_id: null, candidate_id: null, redrive_id: null },
+    show: provenanceList,
+  });
 
 /** Only these may meet a store that is not set up, and set it up. */
 const SETS_UP: readonly RouteId[] = ["enqueue", "putTopic", "putRule", "putAction"];

@@ -3,9 +3,8 @@ import { ApiError } from "../../contract/http-client.ts";
 import type { AnswerOf, InputOf } from "../../contract/table.ts";
 import { ask, type Conversation, confirmed, family, type Options, WAIT } from "../conversation.ts";
 import { EXIT, type ExitCode, type Io, Stop, say, tell } from "../io.ts";
-import { routeCommand } from "../route-command.ts";
+import { history, provenanceList, routeCommand } from "../route-command.ts";
 import { age, listBelow, listing, percent, plural, sayFields, wrapped } from "../table.ts";
-import { history, provenanceList } from "./history.ts";
 import { watched } from "./redrive.ts";
 
 type Candidate = AnswerOf<"getCandidate">;

@@ -12,7 +12,7 @@ import type { Kernel } from "../kernel.ts";
 import { type Asked, refusalOf } from "../read-request.ts";
 import { counting, FAILURES } from "./failures.ts";
 import { AUDIT, INTERVENTIONS, MESSAGES } from "./messages.ts";
-import { PAGES, PROBES } from "./probes.ts";
+import { PROBES } from "./probes.ts";
 import { CANDIDATES, GROUPS, NAMES_HINT, REDRIVES } from "./recovery.ts";
 import { TOPICS } from "./topics.ts";
 
@@ -72,6 +72,6 @@ function inOutsideWords(error: MakegoodError, named: boolean): MakegoodError {
 }
 
 const RECOVERY = withEngine({ ...FAILURES, ...GROUPS, ...CANDIDATES, ...REDRIVES });
-const FIRST: Omit<Handlers, keyof typeof RECOVERY> = { ...PAGES, ...PROBES, ...TOPICS, ...MESSAGES, ...INTERVENTIONS, ...AUDIT };
+const FIRST: Omit<Handlers, keyof typeof RECOVERY> = { ...PROBES, ...TOPICS, ...MESSAGES, ...INTERVENTIONS, ...AUDIT };
 
 export const HANDLERS: Handlers = { ...FIRST, ...RECOVERY, ingestFailure: counting(RECOVERY.ingestFailure) };

@@ -86,10 +86,10 @@ type Changing<B> = ById<B> & Pick<Asked<RouteId>, "version" | "named">;
 const changedBy = <B>({ version, body }: Changing<B>, actor: Actor): B & Versioned => ({ ...body, ...actor, version });
 
 type Change = "update" | "approve" | "reject" | "execute" | "claim" | "reportOutcome";
+type ChangeOf<V extends Change> = Changing<Omit<Parameters<Recovery[V]>[1], keyof Versioned>>;
 
-const changes =
-  <V extends Change>(change: V) =>
-  async (recovery: Recovery, asked: Changing<Omit<Parameters<Recovery[V]>[1], keyof Versioned>>, actor: Actor) => {
+const changes = <V extends Change>(change: V) =>
+  async function changeCandidate(recovery: Recovery, asked: ChangeOf<V>, actor: Actor) {
     const id = numbered("candidate", asked);
     await (recovery[change] as (id: number, by: object) => Promise<unknown>)(id, changedBy(asked, actor));
     return shownCandidate(recovery, asked, id);
