@@ -63,12 +63,10 @@ export async function ask<Id extends RouteId>({ client }: Conversation, id: Id, 
   return { value: answeredBy(answer) as AnswerOf<Id>, text: answer.text };
 }
 
-/** The option of every command that asks, and of those that may follow a redrive besides. */
 export const YES = { "--yes": "do not ask" };
 export const WAIT = { ...YES, "--wait": "follow it to its end; exit code 1 if anything failed" };
 export const NO_TERMINAL = "no terminal to ask at, and nothing was done: add --yes";
 
-/** Before much is touched: a person says yes to what was shown; without a terminal nothing is done. */
 export async function confirmed(io: Io, question: string): Promise<void> {
   const typed = await io.ask(`${question} [y/N] `);
   if (typed === null) throw new Stop(NO_TERMINAL);
@@ -84,7 +82,6 @@ export function report({ io, json, config }: CommandContext, error: unknown): Ex
   return error instanceof Stop ? error.exit : EXIT.failed;
 }
 
-/** Of one fault the field and what is wrong with it; of several a line each. */
 function refusalWords({ errors, code, message, problem }: ApiError): string[] {
   const words = errors.map(({ field, index, detail, code: own }) => {
     const where = field ?? index ?? own;

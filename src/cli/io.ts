@@ -25,7 +25,6 @@ export function exitCodeOf(status: number, code: string): ExitCode {
   return status === 400 || status === 413 ? EXIT.usage : EXIT.failed;
 }
 
-/** Ends a command: its text is said, and its code is the process's. */
 export class Stop extends Error {
   readonly exit: ExitCode;
 
@@ -94,7 +93,6 @@ export function tell({ io, json }: { readonly io: Io; readonly json: boolean }, 
   return EXIT.ok;
 }
 
-/** The text of a file, or of standard input where none is named; `what` is what is missing without it. */
 export async function readInput(io: Io, file: string | undefined, what: string): Promise<string> {
   try {
     const bytes = file === undefined || file === "-" ? await io.stdin() : await readFile(file);

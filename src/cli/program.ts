@@ -11,8 +11,7 @@ type Load = () => Promise<{ readonly commands: AddCommand | readonly AddCommand[
 /** In the order of the help. Each is loaded when it is named: most need neither the server nor a store's client. */
 const COMMANDS: Readonly<Record<string, Load>> = {
   "serve work": () => import("./commands/serve.ts"),
-  "enqueue messages store": () => import("./commands/messages.ts"),
-  topics: () => import("./commands/topics.ts"),
+  "enqueue messages store topics": () => import("./commands/messages.ts"),
   "groups suggest": () => import("./commands/groups.ts"),
   "candidates approve reject execute": () => import("./commands/candidates.ts"),
   redrive: () => import("./commands/redrive.ts"),
@@ -24,7 +23,6 @@ const COMMANDS: Readonly<Record<string, Load>> = {
   completion: () => import("./commands/completion.ts"),
 };
 
-/** That of the command that is named first, or all: for the help, and to say what there is instead of a wrong one. */
 function loaders(args: readonly string[]): Load[] {
   const first = args.find((arg, i) => !arg.startsWith("-") && args[i - 1] !== "--config") ?? "";
   const [, named] = Object.entries(COMMANDS).find(([names]) => names.split(" ").includes(first)) ?? [];

@@ -8,17 +8,10 @@ import { type AnswerOf, type InputOf, ROUTES } from "../contract/table.ts";
 import { innermost } from "../contract/values.ts";
 import { isTopicName } from "../message/validate.ts";
 import { isUuid } from "../platform/ids.ts";
-import {
-  type Access,
-  type AddCommand,
-  ask,
-  type Conversation,
-  confirmed,
-  conversation,
-  type Options,
-  YES,
-} from "./conversation.ts";
+import type { Access, AddCommand, Conversation, Options } from "./conversation.ts";
+import { ask, confirmed, conversation, YES } from "./conversation.ts";
 import { type ExitCode, type Io, tell } from "./io.ts";
+import { listing } from "./table.ts";
 
 const FLAGS: Readonly<Record<string, string>> = {
   ...{ version: "if-version", group_id: "group", idempotency_key: "key", ids: "id", action_type: "type" },
@@ -45,7 +38,6 @@ export interface RouteCommand<Id extends RouteId> {
   /** Before anything is sent: reads a file, looks up an id. `body`: JSON text that is sent as it is. */
   before?(asking: Conversation, input: InputOf<Id>, options: Options): Promise<{ input?: InputOf<Id>; body?: string }>;
   show?(io: Io, answer: AnswerOf<Id>, given: { input: InputOf<Id>; options: Options; text: string }): void;
-  /** Instead of asking once and showing the answer. */
   act?(asking: Conversation, input: InputOf<Id>, options: Options): Promise<ExitCode>;
 }
 
@@ -72,19 +64,29 @@ export const routeCommand =
     );
   };
 
+type Line = AnswerOf<"listProvenance">["data"][number];
+export const provenanceList = listing<Line>(["at", "actor", "event_type", "action", "reason"]);
+
+/** Below groups, candidates and redrive: who did what to one of them, and why. */
+export const history = (of: "group" | "candidate" | "redrive"): AddCommand =>
+  routeCommand("listProvenance", {
+    name: "history",
+    args: { [`${of}_id`]: `<${of}>` },
+    flags: { group_id: null, candidate_id: null, redrive_id: null },
+    show: provenanceList,
+  });
+
 /** Only these may meet a store that is not set up, and set it up. */
 const SETS_UP: readonly RouteId[] = ["enqueue", "putTopic", "putRule", "putAction"];
 
 const accessOf = (id: RouteId): Access => (SETS_UP.includes(id) ? "up" : ROUTES[id].permission === "read" ? "look" : "check");
 
-/** The arguments of an address: what its path names. A topic is one argument, an id is called after what it is of. */
 function argsOf(path: string): Readonly<Record<string, string>> {
   if (path.includes("{namespace}")) return { topic: "<topic>" };
   const [, thing] = /([a-z]+)s\/\{id\}/.exec(path) ?? [];
   return thing === undefined ? {} : { id: thing === "message" ? "<id>" : `<${thing}>` };
 }
 
-/** Adds the arguments and options of an address; what comes back reads what was given, as the client takes it. */
 function takes(command: Command, id: RouteId, about: Pick<RouteCommand<RouteId>, "args" | "flags" | "needs">): () => object {
   const { flags, needs = [] } = about;
   const { query, body }: Route = ROUTES[id];

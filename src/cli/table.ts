@@ -21,12 +21,8 @@ const HEADS: Readonly<Record<string, string>> = {
   ...{ selected_action: "action", execution_status: "execution", action_type: "type", event_type: "event" },
 };
 
-/** A column: a field, or under another head a field or what is made of the row. */
 export type Column<Row> = (keyof Row & string) | readonly [head: string, from: (keyof Row & string) | ((row: Row) => unknown)];
-export interface Page<Row> {
-  readonly data: readonly Row[];
-  readonly next_cursor?: string | null;
-}
+export type Page<Row> = { readonly data: readonly Row[]; readonly next_cursor?: string | null };
 export type Listing<Row> = (io: Io, page: Page<Row>) => void;
 
 /** What shows a page of rows: null is nothing, an instant an age on a terminal. Below it stands how to get the next page. */
@@ -80,7 +76,6 @@ function cellOf({ width }: Io, value: unknown): string {
   return escapeControl(INSTANT.test(text) ? age(text) : text.replace(/\s+/g, " "));
 }
 
-/** Only some rows of a page: those of Makegood's own topics are hidden unless they are asked for, and how many is said. */
 export function listOthers<Row>(io: Io, show: Listing<Row>, page: Page<Row>, isShown: (row: Row) => boolean): void {
   const data = page.data.filter(isShown);
   show(io, { ...page, data });
@@ -88,7 +83,6 @@ export function listOthers<Row>(io: Io, show: Listing<Row>, page: Page<Row>, isS
   if (hidden > 0) say(io, "", ...wrapped(io, `${hidden} of Makegood's own topics are hidden: --all shows them`, ""));
 }
 
-/** A table below what was said, under its title; without rows nothing. */
 export function listBelow<Row>(io: Io, show: Listing<Row>, data: readonly Row[], ...title: string[]): void {
   if (data.length === 0) return;
   say(io, "", ...title);
@@ -97,7 +91,6 @@ export function listBelow<Row>(io: Io, show: Listing<Row>, data: readonly Row[],
 
 const short = (text: string, max: number): string => (text.length <= max ? text : `${text.slice(0, Math.max(0, max - 1))}…`);
 
-/** A sentence in lines of the terminal's width, each after `indent`; a word is never cut. */
 export function wrapped({ width }: Io, text: string, indent: string): string[] {
   const room = (width ?? text.length + 2) - indent.length;
   const lines = text.match(new RegExp(`\\S(?:.{0,${Math.max(0, room - 2)}}\\S)?(?=\\s|$)|\\S+`, "g")) ?? [];

@@ -4,17 +4,11 @@ import type { Fault } from "../message/fault.ts";
 
 export type { Fault };
 
-export interface Faults {
-  readonly named: readonly Fault[];
-  /** How many there are besides. */
-  readonly more: number;
-}
-
+export type Faults = { readonly named: readonly Fault[]; readonly more: number };
 export type Checked<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly faults: Faults };
 
 export const FAULTS_NAMED_MAX = 20;
 const FIELD_CHARS_MAX = 100;
-/** Between the words for several unknown fields of one object. */
 const BETWEEN = "\n";
 
 export function check<S extends z.ZodType>(schema: S, value: unknown): Checked<z.output<S>> {
@@ -63,7 +57,6 @@ export function faultsText({ named, more }: Faults): string {
   return more === 0 ? list : `${list}; and ${more} more`;
 }
 
-/** ` (did you mean x?)` when one of the known names is near. */
 export function suggestion(name: string, known: Iterable<string>): string {
   const all = Array.from(known, (one) => ({ one, distance: editDistance(name.toLowerCase(), one.toLowerCase()) }));
   const [best] = all.filter(({ distance }) => distance < 3).sort((a, b) => a.distance - b.distance);

@@ -22,11 +22,7 @@ export interface CallOptions {
 }
 
 /** An answer as it came: a payload keeps its exact text in it. */
-export interface RawAnswer {
-  readonly status: number;
-  readonly headers: Headers;
-  readonly text: string;
-}
+export type RawAnswer = { readonly status: number; readonly headers: Headers; readonly text: string };
 
 /** A refusal: its code is one of the documented ones, `errors` says what is wrong with which field. */
 export class ApiError extends Error {
@@ -34,7 +30,6 @@ export class ApiError extends Error {
   readonly status: number;
   readonly code: string;
   readonly errors: readonly (Fault & { readonly index?: number; readonly code?: string })[];
-  /** The whole problem+json. */
   readonly problem: Readonly<Record<string, unknown>>;
 
   constructor(status: number, problem: Readonly<Record<string, unknown>>) {
@@ -59,6 +54,7 @@ export type Client = { readonly [Id in RouteId]: (...args: Args<Id>) => Promise<
 };
 
 const WAIT_MS = 200;
+const LATE = "the server did not answer in time";
 
 export function createClient(options: ClientOptions): Client {
   const base = options.url.replace(/\/+$/, "");
@@ -76,9 +72,7 @@ export function createClient(options: ClientOptions): Client {
     const tries = isRepeatable(method, input) ? triesMax : 1;
     for (let tried = 1; ; tried++) {
       const limit = new AbortController();
-      const timer = systemClock.after(timeoutMs, () =>
-        limit.abort(new DOMException("the server did not answer in time", "TimeoutError")),
-      );
+      const timer = systemClock.after(timeoutMs, () => limit.abort(new DOMException(LATE, "TimeoutError")));
       const signal = call.signal ? AbortSignal.any([call.signal, limit.signal]) : limit.signal;
       const request = new Request(base + path, { method, headers, signal, redirect: "error", body: sent });
       try {
@@ -95,10 +89,8 @@ export function createClient(options: ClientOptions): Client {
     }
   }
 
-  const calls = Object.keys(ADDRESSES).map((id) => [
-    id,
-    async (input?: object, how?: CallOptions) => answeredBy(await raw(id as RouteId, input, how)),
-  ]);
+  const call = (id: RouteId) => async (input?: object, how?: CallOptions) => answeredBy(await raw(id, input, how));
+  const calls = Object.keys(ADDRESSES).map((id) => [id, call(id as RouteId)]);
   return { ...Object.fromEntries(calls), raw } as unknown as Client;
 }
 

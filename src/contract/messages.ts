@@ -2,8 +2,7 @@
 import { z } from "zod";
 import { LIMITS } from "../message/limits.ts";
 import { RESOLUTIONS, STATUSES } from "../message/message.ts";
-import type { ProblemCode } from "./problem-codes.ts";
-import { body, created, exactBody, lists, okOrCreated, route, routes, shows, takes } from "./route.ts";
+import { body, created, exactBody, lists, okOrCreated, type ProblemCode, route, routes, shows, takes } from "./route.ts";
 import * as v from "./values.ts";
 
 /** With payloads a page may be large: a hundred of a mebibyte each is as much as one answer should be. */
@@ -43,17 +42,14 @@ const payload = z.unknown().describe("JSON, kept and delivered byte for byte");
 const given = payload.refine((value) => value !== undefined, { error: "is missing" });
 const withPayload = message.extend({ payload }).meta({ id: "MessageWithPayload" });
 
-/** Where a message that was replayed under a new key, or edited, comes from. */
 const origin = { ...v.fields(z.string().nullish(), "replay_of", "redrive_id"), edited: z.boolean().optional() };
 
 export const messageDetail = withPayload
   .extend({ ...origin, timeline: z.array(attempt), provenance: z.array(intervention) })
   .meta({ id: "MessageDetail" });
 
-export const accepted = v.shape("Accepted", {
-  id: z.string(),
-  inserted: z.boolean().describe("false: the key was there already, with the same payload"),
-});
+const inserted = z.boolean().describe("false: the key was there already, with the same payload");
+export const accepted = v.shape("Accepted", { id: z.string(), inserted });
 
 export const newMessage = v
   .object({
@@ -69,9 +65,8 @@ export const newMessage = v
   })
   .meta({ id: "NewMessage" });
 
-export const newMessages = v
-  .object({ messages: v.list(newMessage, LIMITS.batchMessagesMax, "messages") })
-  .meta({ id: "NewMessages" });
+const messages = v.list(newMessage, LIMITS.batchMessagesMax, "messages");
+export const newMessages = v.object({ messages }).meta({ id: "NewMessages" });
 
 const revision = v.optional(v.version().describe("refuse if the message has moved on since"));
 const asked = { reason: v.reason(), revision };
@@ -95,20 +90,23 @@ const recorded = z
   .looseObject({ event_id: z.string(), status: z.enum(["stored", "duplicate", "queued"]) })
   .meta({ id: "AuditAnswer" });
 const record = z.looseObject({}).describe("a record of the type, whole or in the short form of the audit stream");
+const acknowledged = z.strictObject({ acknowledged: z.literal(true) });
+const delay_ms = v.integer(0, LIMITS.delayMsMax).describe("milliseconds from now");
+const listed = {
+  topic: v.topicName(),
+  status: v.oneOf(STATUSES),
+  resolution: v.oneOf(RESOLUTIONS),
+  ...v.fields(v.text(), "tenant_id", "key"),
+  payload: v.flag().describe("with payloads"),
+};
+const LIST = "Messages, newest first, by topic, status, resolution, tenant or key";
+const REPLAY = "Put a dead letter or a held message back, due now, with a new budget of attempts";
+const EDIT = "Send a dead letter again with another payload: a new message, and the old one is resolved";
+const LOSS = "Say that one knows what the store lost, so that health stops saying it";
+const AUDIT = "Record what was done: 201 stored, 200 it was there already, 202 queued durably";
 
 export const MESSAGE_ROUTES = routes({
-  listMessages: lists(
-    "Messages, newest first, by topic, status, resolution, tenant or key",
-    z.union([message, withPayload]),
-    {
-      topic: v.topicName(),
-      status: v.oneOf(STATUSES),
-      resolution: v.oneOf(RESOLUTIONS),
-      ...v.fields(v.text(), "tenant_id", "key"),
-      payload: v.flag().describe("with payloads"),
-    },
-    ["invalid_message"],
-  ),
+  listMessages: lists(LIST, z.union([message, withPayload]), listed, ["invalid_message"]),
   enqueue: route("accept", "Accept one message, or a batch of up to a thousand: all of them or none", okOrCreated(taken), {
     headers: ["idempotency-key"],
     body: exactBody("messages", z.union([newMessage, newMessages])),
@@ -116,34 +114,24 @@ export const MESSAGE_ROUTES = routes({
   }),
   getMessage: shows("One message with its payload, every attempt and what people did to it", messageDetail),
   getPayload: route("read", "The payload of a message, as the exact bytes that were accepted", { type: "application/json" }),
-  replayMessage: intervenes(
-    "Put a dead letter or a held message back, due now, with a new budget of attempts",
-    force,
-    "carried",
-    "nobody_delivers",
-  ),
+  replayMessage: intervenes(REPLAY, force, "carried", "nobody_delivers"),
   resolveMessage: closes("Close a dead letter that was taken care of by other means"),
   discardMessage: closes("Close a dead letter, or take back a pending message: it will not be delivered"),
   cancelMessage: closes("Take a pending message back: it is not attempted any more"),
-  rescheduleMessage: intervenes("Move the moment that a pending message is due", {
-    delay_ms: v.integer(0, LIMITS.delayMsMax).describe("milliseconds from now"),
+  rescheduleMessage: intervenes("Move the moment that a pending message is due", { delay_ms }),
+  editMessage: route("operate", EDIT, created(withPayload.extend(origin)), {
+    headers: ["x-actor-type"],
+    body: exactBody("edit", editBody),
+    errors: [...REFUSED, "invalid_message", ...NOT_EDITED],
   }),
-  editMessage: route(
-    "operate",
-    "Send a dead letter again with another payload: a new message, and the old one is resolved",
-    created(withPayload.extend(origin)),
-    { headers: ["x-actor-type"], body: exactBody("edit", editBody), errors: [...REFUSED, "invalid_message", ...NOT_EDITED] },
-  ),
-  acknowledgeLoss: takes(
-    "operate",
-    "Say that one knows what the store lost, so that health stops saying it",
-    z.strictObject({ acknowledged: z.literal(true) }),
-    body("intervention", v.object({ reason: v.reason() })),
-  ),
+  acknowledgeLoss: takes("operate", LOSS, acknowledged, body("intervention", v.object({ reason: v.reason() }))),
   recordAudit: route(
     "accept",
-    "Record what was done: 201 stored, 200 it was there already, 202 queued durably",
+    AUDIT,
     { 200: recorded, 201: recorded, 202: recorded },
-    { body: exactBody("audit", record), errors: ["not_found", "key_conflict", "store_full", "needs_postgres"] },
+    {
+      body: exactBody("audit", record),
+      errors: ["not_found", "key_conflict", "store_full", "needs_postgres"],
+    },
   ),
 });

@@ -2,8 +2,7 @@
 import { z } from "zod";
 import { ERROR_CODES } from "../message/errors.ts";
 import { ADDRESSES, type RouteId } from "./addresses.ts";
-import { type ProblemCode, problemShape, statusOf, titleOf } from "./problem-codes.ts";
-import { errorsOf, type RequestHeader, type Route } from "./route.ts";
+import { errorsOf, type ProblemCode, problemShape, type RequestHeader, type Route, statusOf, titleOf } from "./route.ts";
 import { ROUTES, routeIds } from "./table.ts";
 import { innermost } from "./values.ts";
 
@@ -23,10 +22,7 @@ export const CONDITION_FAILED = 412;
 const components = new Map<string, Json>();
 let made: ReturnType<typeof documentOf> | undefined;
 
-export function openApiDocument(version: string) {
-  made ??= documentOf(version);
-  return made;
-}
+export const openApiDocument = (version: string) => (made ??= documentOf(version));
 
 function documentOf(version: string) {
   const paths: Record<string, Record<string, Operation>> = {};
@@ -117,9 +113,9 @@ function refusal(code: ProblemCode, status: number): Json {
   return { type: `urn:makegood:error:${code}`, title: titleOf(code), status, code, detail };
 }
 
-const contentOf = (body: z.ZodType, io: "input" | "output") => ({
-  content: { "application/json": { schema: schemaOf(body, io), example: exampleOf(body) } },
-});
+function contentOf(body: z.ZodType, io: "input" | "output") {
+  return { content: { "application/json": { schema: schemaOf(body, io), example: exampleOf(body) } } };
+}
 
 function schemaOf(schema: z.ZodType, io: "input" | "output"): Json {
   const text = JSON.stringify(z.toJSONSchema(schema, { io, unrepresentable: "any", reused: "inline" }));
@@ -132,31 +128,12 @@ function schemaOf(schema: z.ZodType, io: "input" | "output"): Json {
 
 const UUID = "0190d5c8-6f2a-7c31-9b1e-2f4a6c8e0b1d";
 const TYPICAL: Readonly<Record<string, unknown>> = {
-  topic: "billing/finalize",
-  payload: { invoice: "in_41" },
-  key: "in_41",
-  tenant_id: "acme",
-  status: "pending",
-  reason: "the receiver is mended",
-  kind: "http",
-  url: "https://billing.example/settle",
-  error_type: "timeout",
-  error_code: "timeout",
-  raw: "connect timed out",
-  from: [8],
-  words: ["timed out"],
-  note: "looked at it",
-  version: 3,
-  group_id: 7,
-  candidate_id: 12,
-  id: UUID,
-  message_id: UUID,
-  redrive_id: UUID,
-  execution_id: UUID,
-  next_cursor: null,
-  last_error: null,
+  ...{ topic: "billing/finalize", payload: { invoice: "in_41" }, key: "in_41", tenant_id: "acme", status: "pending" },
+  ...{ reason: "the receiver is mended", note: "looked at it", kind: "http", url: "https://billing.example/settle" },
+  ...{ error_type: "timeout", error_code: "timeout", raw: "connect timed out", words: ["timed out"] },
+  ...{ id: UUID, message_id: UUID, redrive_id: UUID, execution_id: UUID },
+  ...{ group_id: 7, from: [8], candidate_id: 12, version: 3, next_cursor: null, last_error: null },
 };
-/** Of which the first that fits is taken. */
 const PLAIN = [null, "text", "2026-01-02T03:04:05.678Z", 0, 1, true, {}];
 
 /** A value that fits a schema: what is typical of a field is known by its name, else the least that the schema allows. */

@@ -1,9 +1,55 @@
-/** What an address is: what it takes, what it answers, how it refuses, who may use it; OpenAPI and the client come from it. */
-import type { z } from "zod";
+/** What an address is: what it takes, what it answers, how it refuses (RFC 9457), who may use it; OpenAPI comes from it. */
+import { z } from "zod";
+import { ERROR_CODES, type ErrorCode } from "../message/errors.ts";
 import { LIMITS } from "../message/limits.ts";
 import { ADDRESSES, type RouteId } from "./addresses.ts";
-import type { ProblemCode } from "./problem-codes.ts";
+import { FAULTS_NAMED_MAX } from "./faults.ts";
 import * as v from "./values.ts";
+
+/** What only HTTP can refuse; the kernel's codes have their own table. */
+export const HTTP_CODES = {
+  unauthorized: 401,
+  cross_origin_refused: 403,
+  not_found: 404,
+  method_not_allowed: 405,
+  request_timeout: 408,
+  body_too_large: 413,
+  unsupported_media_type: 415,
+  expectation_failed: 417,
+  misdirected_request: 421,
+  invalid_query: 400,
+  batch_refused: 422,
+  headers_too_large: 431,
+  internal_error: 500,
+  not_ready: 503,
+} as const;
+
+export type ProblemCode = ErrorCode | keyof typeof HTTP_CODES;
+
+export function statusOf(code: ProblemCode): number {
+  return code in ERROR_CODES ? ERROR_CODES[code as ErrorCode].status : HTTP_CODES[code as keyof typeof HTTP_CODES];
+}
+
+export function titleOf(code: ProblemCode): string {
+  const words = code.replaceAll("_", " ");
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+/** Which element or field is wrong, or which message holds the key already. */
+const place = z.object({ index: z.int(), ...v.texts("field", "id") }).partial();
+export type ProblemItem = Readonly<z.output<typeof place>> & { readonly code: ProblemCode; readonly detail: string };
+export const problemShape = z
+  .looseObject({
+    ...v.texts("type", "title", "code", "detail"),
+    status: z.int(),
+    instance: z.string().optional(),
+    errors: z
+      .array(place.extend(v.texts("code", "detail")))
+      .max(FAULTS_NAMED_MAX)
+      .optional(),
+    errors_more: z.int().optional().describe("how many faults there are besides those in errors"),
+  })
+  .meta({ id: "Problem" });
 
 /** `open`: anyone, without a token. `accept` brings in, `operate` steers what is there, `decide` executes, `configure` sets up. */
 export type Permission = "open" | "read" | "accept" | "operate" | "decide" | "configure";
@@ -51,7 +97,6 @@ export const body = <S extends z.ZodType>(kind: keyof typeof KINDS, schema: S): 
 export const exactBody = <S extends z.ZodType>(kind: keyof typeof KINDS, schema: S) =>
   ({ ...body(kind, schema), optional: false, exact: true }) as const;
 
-/** A JSON body by its schema, another media type, or no body at all. */
 export type AnswerBody = z.ZodType | { readonly type: string } | null;
 type Answers = Readonly<Record<number, AnswerBody>>;
 
@@ -74,18 +119,15 @@ export interface Route extends Rest {
 
 type AnswersOf<A> = A extends null ? { 204: A } : A extends AnswerBody ? { 200: A } : A;
 
+type Answer = AnswerBody | Answers;
+
 /** One answer is 200, none is 204, others are by status. */
-export function route<const A extends AnswerBody | Answers, const R extends Rest>(
-  permission: Permission,
-  summary: string,
-  answer: A,
-  rest: R = {} as R,
-) {
+export function route<const A extends Answer, const R extends Rest>(who: Permission, summary: string, answer: A, rest = {} as R) {
   const byStatus = answer === null ? { 204: answer } : "type" in answer ? { 200: answer } : answer;
-  return { permission, summary, answers: byStatus as AnswersOf<A>, ...rest };
+  return { permission: who, summary, answers: byStatus as AnswersOf<A>, ...rest };
 }
 
-export const takes = <const A extends AnswerBody | Answers, S extends z.ZodType>(
+export const takes = <const A extends Answer, S extends z.ZodType>(
   permission: Permission,
   summary: string,
   answer: A,
@@ -99,7 +141,6 @@ export const okOrCreated = <A extends AnswerBody>(answer: A) => ({ 200: answer, 
 export const shows = <A extends z.ZodType, const R extends Rest = object>(summary: string, answer: A, rest?: R) =>
   route("read", summary, answer, rest);
 
-/** An address that shows a list by pages; every parameter may be absent. */
 export const lists = <A extends z.ZodType, const Q extends Readonly<Record<string, z.ZodType>>>(
   summary: string,
   one: A,
@@ -142,15 +183,8 @@ function whole(id: RouteId, { headers = [], errors = [], ...one }: Described): R
 }
 
 const EVERYWHERE: readonly ProblemCode[] = [
-  "unauthorized",
-  "misdirected_request",
-  "internal_error",
-  "store_unavailable",
-  "outcome_unknown",
-  "retry_transaction",
-  "schema_outdated",
-  "not_initialised",
-  "closed",
+  ...(["unauthorized", "misdirected_request", "internal_error"] as const),
+  ...(["store_unavailable", "outcome_unknown", "retry_transaction", "schema_outdated", "not_initialised", "closed"] as const),
 ];
 
 export function errorsOf({ permission, query, body, headers, errors = [] }: Route): ReadonlySet<ProblemCode> {

@@ -2,8 +2,8 @@
 import { z } from "zod";
 import { ADDRESSES, type RouteId } from "./addresses.ts";
 import { MESSAGE_ROUTES } from "./messages.ts";
-import { CANDIDATE_ROUTES, RULE_ROUTES } from "./recovery/candidates.ts";
-import { FAILURE_ROUTES, GROUP_ROUTES } from "./recovery/groups.ts";
+import { CANDIDATE_ROUTES } from "./recovery/candidates.ts";
+import { GROUP_ROUTES } from "./recovery/groups.ts";
 import { REDRIVE_ROUTES } from "./recovery/redrives.ts";
 import { type Route, route, routes } from "./route.ts";
 import { TOPIC_ROUTES } from "./topics.ts";
@@ -13,7 +13,6 @@ const HTML = { type: "text/html" };
 const verbose = z.looseObject({ verbose: z.string().optional().describe("say what was checked") });
 const health = z.looseObject({ status: z.string() });
 
-/** What machines and people look at first: alive, ready, health, numbers, the page, and this contract itself. */
 const PROBE_ROUTES = routes({
   showPage: route("read", "The page", HTML),
   live: route("open", "Whether the process runs", TEXT),
@@ -28,18 +27,14 @@ const PROBE_ROUTES = routes({
 export const ROUTES: typeof PROBE_ROUTES &
   typeof TOPIC_ROUTES &
   typeof MESSAGE_ROUTES &
-  typeof FAILURE_ROUTES &
   typeof GROUP_ROUTES &
   typeof CANDIDATE_ROUTES &
-  typeof RULE_ROUTES &
   typeof REDRIVE_ROUTES = {
   ...PROBE_ROUTES,
   ...TOPIC_ROUTES,
   ...MESSAGE_ROUTES,
-  ...FAILURE_ROUTES,
   ...GROUP_ROUTES,
   ...CANDIDATE_ROUTES,
-  ...RULE_ROUTES,
   ...REDRIVE_ROUTES,
 } satisfies Record<RouteId, Route>;
 
@@ -62,7 +57,6 @@ export type ParamsOf<Id extends RouteId> = Readonly<Record<Names<(typeof ADDRESS
 
 type Asked<R> = R extends { readonly query: infer Q extends z.ZodType } ? z.input<Q> : object;
 type Sent<R> = R extends { readonly body: { readonly schema: infer S extends z.ZodType } } ? z.input<S> : object;
-/** Everything that a call takes, in one object: the parts of the path, of the query and of the body. */
 export type InputOf<Id extends RouteId> = Readonly<Record<keyof ParamsOf<Id>, string | number>> &
   Asked<Routes[Id]> &
   Sent<Routes[Id]>;

@@ -14,7 +14,6 @@ export const REDACTED = "[redacted]";
 const ORDERINGS = ["none", "key", "strict"] as const;
 /** What a GET adds; allowed in a PUT and ignored, so that what was read can be sent back. */
 const shownOnly = z.unknown().optional();
-
 const shownHeader = "is the mark for a value that is not shown: send the value itself";
 const header = z.string("must be a string").refine((value) => value !== REDACTED, shownHeader);
 const strings = "must be a list of strings";
@@ -115,14 +114,13 @@ export const topic = v.shape("Topic", {
 });
 
 const DECLARE = "Declare a topic, or replace it as a whole";
+const FORGET = "Forget a topic that has no unsettled message";
 
 export const TOPIC_ROUTES = routes({
   listTopics: listsAll("Every topic and the state it is in", topic),
   getTopic: shows("One topic", topic),
   putTopic: takes("configure", DECLARE, okOrCreated(topic), body("topic", topicDefinition), "topic_read_only"),
-  deleteTopic: route("configure", "Forget a topic that has no unsettled message", null, {
-    errors: ["topic_read_only", "topic_in_use"],
-  }),
+  deleteTopic: route("configure", FORGET, null, { errors: ["topic_read_only", "topic_in_use"] }),
   pauseTopic: route("operate", "Stop attempts; messages are still accepted", topic),
   resumeTopic: route("operate", "Attempt again, also after a disabled sink", topic),
 });

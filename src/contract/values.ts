@@ -47,35 +47,27 @@ export function list<S extends z.ZodType>(one: S, max: number, what: string, mis
   return z.array(one, said).min(1, said).max(max, said);
 }
 
-/** An object with these fields and no others; a field that it does not have is named, with the one that was perhaps meant. */
 export function object<const S extends z.core.$ZodShape>(shape: S, missing?: string) {
-  const known = Object.keys(shape);
+  const unknown = ({ keys }: { readonly keys?: unknown }) => unknownFields(keys as string[], Object.keys(shape));
   const { error } = says("must be an object", missing);
-  return z.strictObject(shape, {
-    error: (issue) => (issue.code === "unrecognized_keys" ? unknownFields(issue.keys as string[], known) : error(issue)),
-  });
+  return z.strictObject(shape, { error: (issue) => (issue.code === "unrecognized_keys" ? unknown(issue) : error(issue)) });
 }
 
 /** Text for the history: a reason, a note. Blank is refused, and white space around it is dropped. */
-export const note = (missing?: string) =>
-  text(missing)
-    .trim()
-    .min(1, "must not be blank")
-    .refine((value) => !isTooLong(value, LIMITS.reasonBytesMax) && !/\0/.test(value) && isWellFormed(value), {
-      error: `may have at most ${LIMITS.reasonBytesMax} bytes, without NUL or lone surrogates`,
-    });
+export const note = (missing?: string) => {
+  const error = `may have at most ${LIMITS.reasonBytesMax} bytes, without NUL or lone surrogates`;
+  const fits = (value: string) => !isTooLong(value, LIMITS.reasonBytesMax) && !/\0/.test(value) && isWellFormed(value);
+  return text(missing).trim().min(1, "must not be blank").refine(fits, { error });
+};
 
 export const reason = () =>
   note("is missing: say why, it becomes part of the history").describe("why; it becomes part of the history");
 
 export const version = () => integer(0, Number.MAX_SAFE_INTEGER);
 export const ifVersion = () => optional(version().describe("refuse if it has moved on since"));
-export const versioned = () => ({
-  version: ifVersion(),
-  reason: optional(note().describe("why; it becomes part of the record")),
-});
+const recorded = () => optional(note().describe("why; it becomes part of the record"));
+export const versioned = () => ({ version: ifVersion(), reason: recorded() });
 
-/** A name: one line that every store can keep. */
 export const line = (bytesMax = 255) =>
   text().refine((value) => !isTooLong(value, bytesMax) && !/\p{Cc}|\p{Surrogate}/u.test(value), {
     error: `may have at most ${bytesMax} bytes, without control characters or lone surrogates`,
@@ -99,19 +91,16 @@ export const numberId = () => integer(1, Number.MAX_SAFE_INTEGER);
 const MOMENT = /^(?:([0-9]{1,6})([smhd])|[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9:.]{5,18}(?:Z|[+-][0-9]{2}:[0-9]{2}))?)$/;
 const UNIT_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
+const instantOr = (other: string, fits: RegExp) => {
+  const error = `must be an instant such as 2026-05-01T08:00:00Z, or ${other}`;
+  return text().refine((value) => fits.test(value) && MOMENT.test(value) && momentOf(value, 0) !== null, { error });
+};
+
 /** An instant, or how long ago it was; `momentOf` reads it. */
-export const moment = () =>
-  text().refine((value) => MOMENT.test(value) && momentOf(value, 0) !== null, {
-    error: "must be an instant such as 2026-05-01T08:00:00Z, or how long ago: 90m, 24h, 7d",
-  });
+export const moment = () => instantOr("how long ago: 90m, 24h, 7d", /./);
 
 /** A fixed one, for what must mean the same when it is asked again. */
-export const fixedMoment = () =>
-  text()
-    .refine((value) => value.includes("-") && MOMENT.test(value) && momentOf(value, 0) !== null, {
-      error: "must be an instant such as 2026-05-01T08:00:00Z, or a date",
-    })
-    .transform((value) => new Date(value));
+export const fixedMoment = () => instantOr("a date", /-/).transform((value) => new Date(value));
 
 export function momentOf(value: string, nowMs: number): Date | null {
   const [, count, unit = ""] = MOMENT.exec(value) ?? [];

@@ -4,10 +4,7 @@ import { isIP } from "node:net";
 import { SYSTEM } from "../recovery/provenance.ts";
 import { type ApiRequest, refused } from "./http.ts";
 
-export interface Token {
-  readonly name: string;
-  readonly digest: Buffer;
-}
+export type Token = { readonly name: string; readonly digest: Buffer };
 
 const TOKEN_BYTES_MIN = 16;
 const TOKEN_NAME = /^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$/;
@@ -49,11 +46,8 @@ export function isLoopbackHost(host: string): boolean {
   return name === "localhost" || name === "::1" || (isIP(name) === 4 && name.startsWith("127."));
 }
 
-export interface HostRule {
-  readonly bound: string;
-  /** MAKEGOOD_HOSTS: names a proxy or a DNS record uses for us. */
-  readonly names: readonly string[];
-}
+/** `names`: MAKEGOOD_HOSTS, by which a proxy or a DNS record calls us. */
+export type HostRule = { readonly bound: string; readonly names: readonly string[] };
 
 export function isAllowedHost(header: string | null, rule: HostRule): boolean {
   const [, given] = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::[0-9]{1,5})?$/i.exec(header ?? "") ?? [];

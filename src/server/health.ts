@@ -32,7 +32,6 @@ const LEVELS_WAIT_MS = 150;
 const TOPICS_MAX = 1_000;
 const BILLING_KEPT_MS = 15_000;
 const BILLING_WAIT_MS = 20;
-/** Nobody vouches for a store that was not looked at yet. */
 const NOT_LOOKED = { state: "unknown" } as const;
 
 export type Health = ReturnType<typeof createHealth>;
@@ -194,7 +193,6 @@ const statusOf = (findings: readonly Finding[]) =>
 
 const OF_TOPICS = ["breaker_open", "sink_disabled"];
 
-/** As sentences, the worst first; topics with the same trouble share one. */
 function reasonsOf(findings: readonly Finding[]): string[] {
   const down: string[] = [];
   const worse: string[] = [];

@@ -1,6 +1,6 @@
 /** What a handler sees of a request and how it answers: plain values. A refusal is RFC 9457 problem+json with a stable code. */
 import { FAULTS_NAMED_MAX, type Fault } from "../contract/faults.ts";
-import { type ProblemCode, type ProblemItem, statusOf, titleOf } from "../contract/problem-codes.ts";
+import { type ProblemCode, type ProblemItem, statusOf, titleOf } from "../contract/route.ts";
 import { isMakegoodError } from "../message/errors.ts";
 import { isUuid } from "../platform/ids.ts";
 import { wireName } from "./json/wire.ts";
@@ -47,11 +47,7 @@ export const tagged = (status: number, value: unknown, version: number, headers?
 export const spliced = (object: object, name: string, text: string | undefined): string =>
   text === undefined ? JSON.stringify(object) : `${JSON.stringify(object).slice(0, -1)},"${name}":${text}}`;
 
-interface Page<T> {
-  readonly data: readonly T[];
-  /** Absent: it is the whole. */
-  readonly nextCursor?: string | null;
-}
+type Page<T> = { readonly data: readonly T[]; readonly nextCursor?: string | null };
 
 export const page = <T>(found: Page<T>, each: (one: T) => unknown): Reply => pageText(found, (one) => JSON.stringify(each(one)));
 
@@ -60,18 +56,13 @@ export const pageText = <T>({ data, nextCursor = null }: Page<T>, each: (one: T)
 
 export const DONE: Reply = { status: 204, headers: {}, body: "" };
 
-export interface Reply {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
-}
+export type Reply = { readonly status: number; readonly headers: Headers; readonly body: string };
 
 export interface ProblemExtra {
   /** C1: the first twenty are named. */
   readonly errors?: readonly ProblemItem[] | undefined;
-  /** How many faults there are besides those in `errors`. */
   readonly more?: number | undefined;
-  readonly headers?: Readonly<Record<string, string>> | undefined;
+  readonly headers?: Headers | undefined;
   readonly members?: Readonly<Record<string, unknown>> | undefined;
   /** Where the same code means another status, as a version does that came as If-Match. */
   readonly status?: number | undefined;
@@ -79,7 +70,6 @@ export interface ProblemExtra {
 
 export const PROBLEM_TYPE = "application/problem+json";
 const DETAIL_CHARS_MAX = 8_000;
-/** How long a client should wait before it asks a store again that did not answer. */
 const RETRY_AFTER_SECONDS = "2";
 
 export function problem(code: ProblemCode, detail: string, extra: ProblemExtra = {}): Reply {

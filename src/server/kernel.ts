@@ -22,12 +22,10 @@ export interface Kernel {
   abandoned(topic: string): Promise<boolean>;
 }
 
-/** Log and clock are those of the Makegood and no topic is abandoned, unless said. */
-export interface KernelParts extends Pick<Kernel, "mg" | "draining">, Partial<Omit<Kernel, "mg" | "draining">> {
-  readonly config: Pick<Config, "payload_bytes_max" | "sink_allow">;
-}
+type Parts = Pick<Kernel, "mg" | "draining"> & Partial<Kernel> & { config: Pick<Config, "payload_bytes_max" | "sink_allow"> };
 
-export function kernelOf({ config, ...parts }: KernelParts): Kernel {
+/** Log and clock are those of the Makegood and no topic is abandoned, unless said. */
+export function kernelOf({ config, ...parts }: Parts): Kernel {
   const { log, clock } = parts.mg;
   const own = { payloadBytesMax: config.payload_bytes_max, checkSink: sinkCheck(config.sink_allow) };
   return { log, clock, abandoned: async () => false, ...own, ...parts };

@@ -7,11 +7,7 @@ import { type Clock, sleep } from "../platform/clock.ts";
 import { type App, SAFE_HEADERS } from "./app.ts";
 import { type ApiRequest, problem, type Reply } from "./http.ts";
 
-/** For tests of slow senders. */
-export interface Timeouts {
-  readonly headersTimeoutMs?: number | undefined;
-  readonly requestTimeoutMs?: number | undefined;
-}
+export type Timeouts = { readonly headersTimeoutMs?: number | undefined; readonly requestTimeoutMs?: number | undefined };
 
 /** Longer than the idle limit of common load balancers, so that they and not we end an idle connection. */
 const KEEP_ALIVE_MS = 65_000;
@@ -127,7 +123,6 @@ function bindWords({ code, message }: NodeJS.ErrnoException, host: string, port:
   return `cannot listen on ${where}: ${message}`;
 }
 
-/** A socket that never became a request still gets an answer that says why. */
 function answerClientError({ code = "" }: NodeJS.ErrnoException, socket: Duplex): void {
   if (code === "ECONNRESET" || !socket.writable) socket.destroy();
   else end(socket, CLIENT_ERRORS[code] ?? BAD_REQUEST);

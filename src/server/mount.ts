@@ -96,7 +96,6 @@ export function mount(mg: Makegood, options: MountOptions): Mounted {
   };
 }
 
-/** What Express adds to a request: the address before it took off what it routed by, and what that was. */
 interface Routed extends IncomingMessage {
   readonly originalUrl?: string;
   readonly baseUrl?: string;

@@ -24,28 +24,19 @@ export async function storeUrl(config: Config, log: Log, failed?: (reason: strin
 /** Its schema is its own: messages of a store in the other one are none of its business. */
 export const homeSchema = ({ schema }: Pick<Config, "schema">): string => `${schema.slice(0, 42)}_recovery`;
 
-/**
- * The store, the second rung where there is one, and beside Redis the home of recovery: none is opened yet. `release` stops the embedded
- * server if it is ours.
- */
-export async function openStore(
-  config: Config,
-  log: Log,
-  failed?: (reason: string) => void,
-  migrate: NonNullable<PostgresStoreOptions["migrate"]> = "up",
-) {
+type Migrate = NonNullable<PostgresStoreOptions["migrate"]>;
+
+/** The store, the second rung where there is one, and beside Redis the home of recovery: none is opened yet. */
+export async function openStore(config: Config, log: Log, failed?: (reason: string) => void, migrate: Migrate = "up") {
   const none = { secondary: null, recoveryHome: undefined, release: nothing };
   if (config.store === "memory") return { ...none, store: createMemoryStore() as Store };
   const { schema, redis_url: redis, redis_prefix: prefix, redis_attest, allow_eviction: allowEviction } = config;
   const how = { attest: attestation(redis_attest), allowEviction, onLoss: (message: string) => log.error(message) };
   const onRedis = redis === null ? null : createRedisStore({ redis, prefix, ...how, mustExist: migrate !== "up" });
   if (config.store === "redis" && onRedis) {
-    const home = config.recovery_options === false ? null : config.database_url;
-    return {
-      ...none,
-      store: onRedis,
-      recoveryHome: home === null ? undefined : createPostgresStore({ url: home, schema: homeSchema(config), migrate }),
-    };
+    const url = config.recovery_options === false ? null : config.database_url;
+    const home = url === null ? undefined : createPostgresStore({ url, schema: homeSchema(config), migrate });
+    return { ...none, store: onRedis, recoveryHome: home };
   }
   const { url, release } = await storeUrl(config, log, failed);
   return { ...none, store: createPostgresStore({ url, schema, migrate }) as Store, secondary: onRedis, release };

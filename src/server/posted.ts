@@ -1,6 +1,6 @@
 /** A posted body as messages: scanned once, payloads cut out as text, everything that is wrong with a message collected. */
 import { CHECKED, type TextMessage } from "../client/build-message.ts";
-import type { ProblemItem } from "../contract/problem-codes.ts";
+import type { ProblemItem } from "../contract/route.ts";
 import { isMakegoodError, MakegoodError } from "../message/errors.ts";
 import { type Cursor, cursorOn, eachElement, expectEnd, takeValue } from "../message/json-scanner.ts";
 import { LIMITS } from "../message/limits.ts";

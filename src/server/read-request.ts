@@ -2,8 +2,7 @@
 import type { z } from "zod";
 import type { RouteId } from "../contract/addresses.ts";
 import { type Checked, check, FAULTS_NAMED_MAX, type Fault, type Faults, faultsText, namedOf } from "../contract/faults.ts";
-import type { ProblemCode } from "../contract/problem-codes.ts";
-import type { Body, Route } from "../contract/route.ts";
+import type { Body, ProblemCode, Route } from "../contract/route.ts";
 import type { BodyOf, ParamsOf, QueryOf } from "../contract/table.ts";
 import type { ErrorCode } from "../message/errors.ts";
 import { type Cursor, checkJson, cursorOn, eachMember, expectEnd, takeValue } from "../message/json-scanner.ts";
@@ -12,7 +11,6 @@ import { isTraceparent } from "../message/validate.ts";
 import { type ApiRequest, type Refusal, refused } from "./http.ts";
 import { type Own, ownOf, textValue } from "./json/wire.ts";
 
-/** What a handler gets, in the kernel's words. */
 export interface Asked<Id extends RouteId> {
   readonly params: ParamsOf<Id>;
   readonly query: Own<QueryOf<Id>>;
@@ -47,7 +45,6 @@ export function refusal(code: ProblemCode, faults: Faults): Refusal {
 export const refusalOf = (code: ProblemCode, field: string, detail: string): Refusal =>
   refusal(code, { named: [{ field, detail }], more: 0 });
 
-/** How many a page has: as many as were asked for, within what this page may carry. */
 export function limited<Q extends { readonly limit?: number | undefined }>(query: Q, max: number = LIMITS.pageMax) {
   const { limit = Math.min(LIMITS.pageDefault, max) } = query;
   if (limit > max) throw refusalOf("invalid_query", "limit", `must be an integer from 1 to ${max} where payloads are shown`);
@@ -126,10 +123,7 @@ async function readText(request: ApiRequest, bytesMax: number, optional = false)
 }
 
 /** A Map: no name in it can reach a prototype. C1: names that came twice stand in `twice` once each, and no more than are shown. */
-export interface Members {
-  readonly fields: Map<string, unknown>;
-  readonly twice: string[];
-}
+export type Members = { readonly fields: Map<string, unknown>; readonly twice: string[] };
 
 /** `take` reads each member and says what stands for it. Null: it is no object. */
 export function readMembers(cursor: Cursor, take: (cursor: Cursor, name: string) => unknown): Members | null {

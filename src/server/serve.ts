@@ -144,7 +144,6 @@ export function recoveryWords(config: Config, { store, recovery, recoveryBeside 
   return `on${home}; ${alone}`;
 }
 
-/** What this server does with audit records and with failures, where that is not what everybody expects. */
 function sayWhatIsKept(config: Config, mg: Makegood, log: Log): void {
   const { store } = mg;
   const { audit_kept_days, recovery_options: options } = config;
@@ -170,8 +169,8 @@ export async function declareFileTopics(store: Store, topics: Config["topics"], 
     if (put !== "read_only" && paused !== undefined && put.paused !== paused) await store.topics.pause(definition.name, paused);
   }
   const named = new Set(topics.map(({ definition }) => definition.name));
-  const words =
-    "a config file once declared this topic and none does now; while no worker serves it, `makegood topics delete` removes it";
-  for (const { source, name } of await store.topics.list())
-    if (source === "file" && !named.has(name)) log.warn(words, { topic: name });
+  const remedy = "while no worker serves it, `makegood topics delete` removes it";
+  for (const { source, name: topic } of await store.topics.list())
+    if (source === "file" && !named.has(topic))
+      log.warn(`a config file once declared this topic and none does now; ${remedy}`, { topic });
 }

@@ -4,8 +4,7 @@
  */
 import { ADDRESSES, type RouteId } from "../../src/contract/addresses.ts";
 import { CONDITION_FAILED } from "../../src/contract/openapi.ts";
-import { type ProblemCode, problemShape, statusOf } from "../../src/contract/problem-codes.ts";
-import { errorsOf, type Route } from "../../src/contract/route.ts";
+import { errorsOf, type ProblemCode, problemShape, type Route, statusOf } from "../../src/contract/route.ts";
 import { ROUTES, routeIds } from "../../src/contract/table.ts";
 
 export function routeOf(method: string, path: string): RouteId | null {

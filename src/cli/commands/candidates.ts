@@ -3,9 +3,8 @@ import { ApiError } from "../../contract/http-client.ts";
 import type { AnswerOf, InputOf } from "../../contract/table.ts";
 import { ask, type Conversation, confirmed, family, type Options, WAIT } from "../conversation.ts";
 import { EXIT, type ExitCode, type Io, Stop, say, tell } from "../io.ts";
-import { routeCommand } from "../route-command.ts";
+import { history, provenanceList, routeCommand } from "../route-command.ts";
 import { age, listBelow, listing, percent, plural, sayFields, wrapped } from "../table.ts";
-import { history, provenanceList } from "./history.ts";
 import { watched } from "./redrive.ts";
 
 type Candidate = AnswerOf<"getCandidate">;
@@ -14,15 +13,8 @@ const GROUP_INSTEAD = "is the number of a candidate, as `makegood candidates lis
 type Listed = AnswerOf<"listCandidates">["data"][number];
 const sure = ["sure", ({ confidence }: Listed) => percent(confidence)] as const;
 const failure = ["failure", ({ error_code, topic }: Listed) => `${error_code}  ${topic}`] as const;
-const columns = [
-  "candidate_id",
-  "group_id",
-  "selected_action",
-  sure,
-  "decision",
-  "execution_status",
-  "occurrence_count",
-] as const;
+const state = ["decision", "execution_status", "occurrence_count"] as const;
+const columns = ["candidate_id", "group_id", "selected_action", sure, ...state] as const;
 const candidateList = listing<Listed>([...columns, failure]);
 const wideList = listing<Listed>([...columns, "owner", "note", failure]);
 
@@ -136,7 +128,6 @@ function cameTo({ execution_status, selected_action, action, owner, group: { gro
   return action?.action_type === "manual" ? `: group ${group_id} is held for ${owner ?? "operators"}` : "";
 }
 
-/** The candidate that is meant. A number that only a group has is said to be one. */
 async function wanted({ client }: Conversation, id: string | undefined, group: string | undefined): Promise<Candidate> {
   if ((id === undefined) === (group === undefined)) throw new Stop("which candidate? Give its number, or --group with a group's");
   if (id === undefined) {
@@ -155,10 +146,8 @@ async function wanted({ client }: Conversation, id: string | undefined, group: s
   }
 }
 
-const LEFT_OUT: Readonly<Record<string, string>> = {
-  generation_cap: "replayed often enough",
-  carried: "a copy is on its way to another receiver",
-};
+const CARRIED = "a copy is on its way to another receiver";
+const LEFT_OUT: Readonly<Record<string, string>> = { generation_cap: "replayed often enough", carried: CARRIED };
 
 function sayRadius(io: Io, { selected_action, blast_radius }: Candidate): void {
   const { messages, over_generation, left_out, topics, tenants, oldest_at } = blast_radius;
@@ -170,14 +159,10 @@ function sayRadius(io: Io, { selected_action, blast_radius }: Candidate): void {
 }
 
 type Reason = Candidate["rules_evaluated"][number];
-const ruleOf = ({ rule_id }: Reason): string => `  ${rule_id}`;
+const ruleOf = ["  rule", ({ rule_id }: Reason): string => `  ${rule_id}`] as const;
 const because = ({ facts }: Reason): string | undefined =>
   facts.filter((one) => one.matched).map(({ field, wanted, found }) => `${field} ${wanted}; found ${found}`)[0];
-const reasonList = listing<Reason>([
-  ["  rule", ruleOf],
-  ["speaks for", speaksFor],
-  ["because", because],
-]);
+const reasonList = listing<Reason>([ruleOf, ["speaks for", speaksFor], ["because", because]]);
 
 export function speaksFor({ contribution }: Pick<Reason, "contribution">): string {
   return contribution.kind === "none" ? "" : `${contribution.action} ${percent(contribution.score)}`;
@@ -187,7 +172,6 @@ export const suggestions = (some: readonly { readonly action: string; readonly c
   some.map(({ action, confidence }) => `${action} (${percent(confidence)})`).join(", ");
 
 type Caused = Partial<Pick<AnswerOf<"evaluateFailure">, "cause" | "cause_detail" | "cause_certainty">>;
-/** What is wrong, and how certain that is; a candidate of before has none. */
 export const shownCause = ({ cause, cause_detail, cause_certainty }: Caused): string | null =>
   cause === undefined ? null : `${cause}${cause_detail ? `.${cause_detail}` : ""} (${percent(cause_certainty ?? 0)})`;
 

@@ -48,7 +48,6 @@ complete -F _makegood makegood
 `;
 }
 
-/** What may stand behind an option that takes a value: its choices, a file, or something that only the caller knows. */
 function valueCase(path: string, option: Option): string[] {
   if (!option.required && !option.optional) return [];
   const found = PATHS.test(flagOf(option)) ? "-f" : `-W ${quoted((option.argChoices ?? []).join(" "))}`;

@@ -145,7 +145,6 @@ async function checkPostgres({ io, config, init }: CommandContext): Promise<Exam
   }
 }
 
-/** Topics with messages waiting that nobody delivers. The store need not be opened for it. */
 async function checkDelivery(store: Pick<Store, "counts" | "topics">): Promise<Examined[]> {
   try {
     const found = unservedTopics(await levelsOf(store));

@@ -2,10 +2,9 @@
 import type { AnswerOf } from "../../contract/table.ts";
 import { ask, confirmed, family, YES } from "../conversation.ts";
 import { type Io, say, tell } from "../io.ts";
-import { routeCommand } from "../route-command.ts";
+import { history, routeCommand } from "../route-command.ts";
 import { listBelow, listing, percent, plural, sayFields, wrapped } from "../table.ts";
 import { showCandidate } from "./candidates.ts";
-import { history } from "./history.ts";
 
 type Group = AnswerOf<"listGroups">["data"][number];
 function template({ held_by, resolved_at, resolved_in, regression, template: text }: Group): string {

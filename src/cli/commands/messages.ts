@@ -1,4 +1,4 @@
-/** `makegood enqueue`, `messages` and `store`. A payload's text goes through unchanged (I8). */
+/** `makegood enqueue`, `messages`, `store` and `topics`. A payload's text goes through unchanged (I8). */
 import type { AnswerOf } from "../../contract/table.ts";
 import { errorText } from "../../message/errors.ts";
 import { checkJson, cursorOn, eachMember, takeValue } from "../../message/json-scanner.ts";
@@ -6,7 +6,7 @@ import { isOwnTopic } from "../../presets/own-topics.ts";
 import { type Conversation, family, type Options } from "../conversation.ts";
 import { EXIT, type Io, readInput, Stop, say } from "../io.ts";
 import { routeCommand } from "../route-command.ts";
-import { listBelow, listing, listOthers, sayFields } from "../table.ts";
+import { listBelow, listing, listOthers, plural, sayFields, sayJson } from "../table.ts";
 
 type Message = AnswerOf<"listMessages">["data"][number];
 type Detail = AnswerOf<"getMessage">;
@@ -23,11 +23,9 @@ const tookOf = ({ duration_ms: ms }: Detail["timeline"][number]): string => (ms 
 const attempts = listing<Detail["timeline"][number]>(["attempt", "outcome", "counted", "at", ["took", tookOf], "code", "error"]);
 const interventions = listing<Detail["provenance"][number]>(["at", "actor", "action", "reason"]);
 
+const PAYLOAD_FILE = "a file that holds the payload; - is standard input (the default)";
 const withPayload = {
-  options: {
-    "--payload <json>": "the payload, as JSON",
-    "--file <path>": "a file that holds the payload; - is standard input (the default)",
-  },
+  options: { "--payload <json>": "the payload, as JSON", "--file <path>": PAYLOAD_FILE },
   before: payloadBody,
 };
 
@@ -44,6 +42,47 @@ const byKey = {
   },
   show: sayState,
 };
+
+type Topic = AnswerOf<"getTopic">;
+const kindOf = ({ sink }: Topic): string => sink.kind;
+const urlOf = ({ sink }: Topic): string | null => sink.url;
+const topicList = listing<Topic>([["topic", "name"], ["sink", kindOf], ["state", stateOf], "source", "ordering", ["url", urlOf]]);
+
+const topics = family("topics", "declare topics and steer them", [
+  routeCommand("listTopics", {
+    name: "list",
+    options: { "--all": "Makegood's own topics, too" },
+    show: (io, page, { options }) => listOthers(io, topicList, page, ({ name }) => options.all === true || !isOwnTopic(name)),
+  }),
+  routeCommand("getTopic", { name: "show", about: "one topic; its secrets are never shown", show: sayJson }),
+  routeCommand("putTopic", {
+    name: "set",
+    // The definition is JSON as the API takes it; of its fields only a sink is worth options.
+    flags: null,
+    example: "topics set billing/finalize --kind http --url https://billing.example/finalize",
+    options: {
+      "--file <path>": "its definition as JSON, the same as the API takes; - is standard input",
+      "--kind <kind>": "short for a sink of this kind (http if absent)",
+      "--url <url>": "short for a sink: where it delivers",
+    },
+    before: async ({ io }, _, options) => ({ body: await definitionOf(io, options) }),
+    show: (io, { name }) => say(io, `${name} is set`),
+  }),
+  routeCommand("pauseTopic", { name: "pause", show: (io, { name }) => say(io, `${name} is paused`) }),
+  routeCommand("resumeTopic", { name: "resume", show: (io, { name }) => say(io, `${name} is resumed`) }),
+  routeCommand("deleteTopic", {
+    name: "delete",
+    about: "forget a topic that has no unsettled message; asks first",
+    async asks({ io, client }, { namespace, name }) {
+      topicList(io, { data: [await client.getTopic({ namespace, name })] });
+      return `Delete topic ${namespace}/${name}? Whatever still enqueues to it is refused from then on.`;
+    },
+    show: (io, _, { input }) => say(io, `${input.namespace}/${input.name} is deleted`),
+  }),
+]);
+
+const CANCEL = "messages cancel --topic billing/finalize --key charge-1 --reason refunded";
+const RESCHEDULE = "messages reschedule <id> --delay-ms 60000 --reason later";
 
 export const commands = [
   routeCommand("enqueue", {
@@ -78,20 +117,13 @@ export const commands = [
     }),
     routeCommand("resolveMessage", { name: "resolve", show: sayState }),
     routeCommand("discardMessage", { name: "discard", show: sayState }),
-    routeCommand("cancelMessage", {
-      ...byKey,
-      name: "cancel",
-      example: "messages cancel --topic billing/finalize --key charge-1 --reason refunded",
-    }),
-    routeCommand("rescheduleMessage", {
-      ...byKey,
-      name: "reschedule",
-      example: "messages reschedule <id> --delay-ms 60000 --reason later",
-    }),
+    routeCommand("cancelMessage", { ...byKey, name: "cancel", example: CANCEL }),
+    routeCommand("rescheduleMessage", { ...byKey, name: "reschedule", example: RESCHEDULE }),
   ]),
   family("store", "what a person says about the store", [
     routeCommand("acknowledgeLoss", { name: "acknowledge-loss", show: (io) => say(io, "the loss is acknowledged") }),
   ]),
+  topics,
 ];
 
 /** The body of a request: the fields, and the payload as it is. It must be one value and nothing else before it is spliced in. */
@@ -131,4 +163,20 @@ function show(io: Io, { timeline, provenance, pending_reason: why, payload: _, .
   listBelow(io, attempts, timeline);
   listBelow(io, interventions, provenance);
   say(io, "", "payload", payload);
+}
+
+async function definitionOf(io: Io, options: Options): Promise<string> {
+  const { file, kind, url } = options as Readonly<Record<string, string | undefined>>;
+  if (kind === undefined && url === undefined) return readInput(io, file, "definition");
+  if (file !== undefined) throw new Stop("give either --file or --kind and --url");
+  return JSON.stringify({ sink: { kind: kind ?? "http", url } });
+}
+
+function stateOf({ paused, disabled_reason, breaker, held }: Topic): string {
+  if (paused) return "paused";
+  if (disabled_reason !== null) return "sink disabled";
+  if (breaker.state !== "closed") return `breaker ${breaker.state}`;
+  if (held) return `not served: ${held.code}`;
+  const tenants = breaker.tenants.length;
+  return tenants === 0 ? "delivering" : `delivering, ${plural(tenants, "tenant")} held`;
 }

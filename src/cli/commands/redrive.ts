@@ -6,9 +6,8 @@ import type { AnswerOf, InputOf } from "../../contract/table.ts";
 import { sleep, systemClock } from "../../platform/clock.ts";
 import { ask, type Conversation, confirmed, family, NO_TERMINAL, type Options, WAIT } from "../conversation.ts";
 import { complain, EXIT, type ExitCode, type Io, Stop, say, tell } from "../io.ts";
-import { routeCommand } from "../route-command.ts";
+import { history, routeCommand } from "../route-command.ts";
 import { listBelow, listing, plural, sayFields } from "../table.ts";
-import { history } from "./history.ts";
 
 type Redrive = AnswerOf<"getRedrive">;
 type Listed = AnswerOf<"listRedrives">["data"][number];

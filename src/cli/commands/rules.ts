@@ -5,11 +5,23 @@ import { isObject } from "../../message/json.ts";
 import { type Conversation, family, type Options } from "../conversation.ts";
 import { type Io, readInput, Stop, say } from "../io.ts";
 import { routeCommand } from "../route-command.ts";
-import { listBelow, listing, percent, plural, sayFields, sayJson } from "../table.ts";
+import { type Listing, listBelow, listing, percent, plural, sayFields, sayJson } from "../table.ts";
 import { shownCause, speaksFor, suggestions } from "./candidates.ts";
 
 type Rule = AnswerOf<"getRule">;
 type Evaluation = AnswerOf<"evaluateFailure">;
+
+/** Rules and signatures are deleted alike: the one that is meant is shown, and a person asked. */
+const deletes = <One>(of: "Rule" | "Cause", word: string, about: string, list: Listing<One>) =>
+  routeCommand(`delete${of}`, {
+    name: "delete",
+    about,
+    async asks({ io, client }, { id }) {
+      list(io, { data: [(await client[`get${of}`]({ id })) as One] });
+      return `Delete ${word} ${id}?`;
+    },
+    show: (io, _, { input }) => say(io, `${word} ${input.id} is not asked any more`),
+  });
 
 const document = {
   name: "set",
@@ -19,6 +31,14 @@ const document = {
     return { body: await readInput(io, file as string | undefined, "document") };
   },
 };
+
+const sets = (route: "putRule" | "putCause", word: string, words: string, one: string) =>
+  routeCommand(route, {
+    ...document,
+    about: `make a ${word} or change it; an edit carries the version that \`show\` gave`,
+    example: `${words} show ${one} > ${word}.json   # edit it\n  $ makegood ${words} set ${one} --file ${word}.json`,
+    show: (io, { id, version }) => say(io, `${word} ${id} is version ${version} now`),
+  });
 
 const failureText = {
   flags: { error_message: "message", skill_id: "skill", occurrence_count: "occurrences", error_type: null, raw: null },
@@ -41,21 +61,8 @@ function pastRule({ rule }: AnswerOf<"getRuleHistory">["data"][number]): string 
 const rules = family("rules", "what is suggested when: look at the rules, change them", [
   routeCommand("listRules", { name: "list", isDefault: true, show: ruleList }),
   routeCommand("getRule", { name: "show", show: sayJson }),
-  routeCommand("putRule", {
-    ...document,
-    about: "make a rule or change it; an edit carries the version that `show` gave",
-    example: "rules show timeout_retry > rule.json   # edit it\n  $ makegood rules set timeout_retry --file rule.json",
-    show: (io, { id, version }) => say(io, `rule ${id} is version ${version} now`),
-  }),
-  routeCommand("deleteRule", {
-    name: "delete",
-    about: "a shipped rule is switched off; the history stays; asks first",
-    async asks({ io, client }, { id }) {
-      ruleList(io, { data: [await client.getRule({ id })] });
-      return `Delete rule ${id}?`;
-    },
-    show: (io, _, { input }) => say(io, `rule ${input.id} is not asked any more`),
-  }),
+  sets("putRule", "rule", "rules", "timeout_retry"),
+  deletes("Rule", "rule", "a shipped rule is switched off; the history stays; asks first", ruleList),
   routeCommand("getRuleHistory", { name: "history", show: listing(["version", "at", "actor", ["rule", pastRule]]) }),
 ]);
 
@@ -68,21 +75,8 @@ const signatureList = listing<Signature>([["signature", "id"], ["cause", causeOf
 const causes = family("causes", "how the cause of a failure is found: look at the signatures, change them, test a text", [
   routeCommand("listCauses", { name: "list", isDefault: true, show: signatureList }),
   routeCommand("getCause", { name: "show", show: sayJson }),
-  routeCommand("putCause", {
-    ...document,
-    about: "make a signature or change it; an edit carries the version that `show` gave",
-    example: "causes show deadlock > signature.json   # edit it\n  $ makegood causes set deadlock --file signature.json",
-    show: (io, { id, version }) => say(io, `signature ${id} is version ${version} now`),
-  }),
-  routeCommand("deleteCause", {
-    name: "delete",
-    about: "a shipped signature is switched off; asks first",
-    async asks({ io, client }, { id }) {
-      signatureList(io, { data: [await client.getCause({ id })] });
-      return `Delete signature ${id}?`;
-    },
-    show: (io, _, { input }) => say(io, `signature ${input.id} is not asked any more`),
-  }),
+  sets("putCause", "signature", "causes", "deadlock"),
+  deletes("Cause", "signature", "a shipped signature is switched off; asks first", signatureList),
   routeCommand("evaluateFailure", {
     ...failureText,
     name: "test",
@@ -201,15 +195,12 @@ function showWhatIf(io: Io, { days, groups, changed, open_messages, cut_off, nex
 }
 
 function showStats(io: Io, { outcomes, decisions, evaluations, executions, ...counts }: Stats): void {
-  const states = Object.entries({ decisions, evaluations, executions }).map(([name, some]) => {
-    return [
-      name,
-      Object.entries(some)
-        .map(([state, count]) => `${count} ${state}`)
-        .join(", "),
-    ];
-  });
-  sayFields(io, { ...counts, ...Object.fromEntries(states) });
+  const words = (some: Readonly<Record<string, number>>): string =>
+    Object.keys(some)
+      .map((state) => `${some[state]} ${state}`)
+      .join(", ");
+  const states = { decisions: words(decisions), evaluations: words(evaluations), executions: words(executions) };
+  sayFields(io, { ...counts, ...states });
   listBelow(io, outcomeList, outcomes, "What became of each action:");
 }
 

@@ -46,7 +46,6 @@ function serve(context: CommandContext): Promise<ExitCode> {
   });
 }
 
-/** Two commands that need nothing but this server: a topic that writes to the log, and a message to it. */
 function firstMessage(url: string, needsToken: boolean): string[] {
   const headers = `-H 'content-type: application/json'${needsToken ? ' -H "authorization: Bearer $MAKEGOOD_TOKEN"' : ""}`;
   const topic = `curl -X PUT ${url}/api/v1/topics/demo/hello ${headers} -d '{"sink":{"kind":"notify"}}'`;
@@ -91,7 +90,6 @@ const SAME_SIGNAL_MS = 500;
 /** Beyond the drain: to write what finished, and to close everything. A database that is silent answers none of it. */
 const CLOSE_MS = 15_000;
 
-/** `start` gets a function that ends the run as failed. */
 async function untilSignal(
   { io, config }: CommandContext,
   start: (log: Log, fail: (reason: string) => void) => Promise<{ close(): Promise<void> }>,

@@ -4,14 +4,13 @@ import { DECISIONS, EVALUATION_STATUSES, EXECUTION_STATUSES } from "../../recove
 import { CLAIM_LEASE_MS } from "../../recovery/candidates/claim.ts";
 import { REPORTS_MAX } from "../../recovery/candidates/execution-plan.ts";
 import { CAUSES } from "../../recovery/causes/cause.ts";
-import type { ProblemCode } from "../problem-codes.ts";
-import { type Body, body, lists, listsAll, okOrCreated, type Permission, routes, shows, takes } from "../route.ts";
+import type { Body, Permission, ProblemCode } from "../route.ts";
+import { body, lists, listsAll, okOrCreated, routes, shows, takes } from "../route.ts";
 import * as v from "../values.ts";
 import { asked, inOrder, matchedBy } from "./groups.ts";
 import { afterRepair, confirm, redrivePlan } from "./redrives.ts";
 import { action, candidate, candidateDetail, supposed, texts } from "./shapes.ts";
 
-/** A change of one candidate, under the version that was read. */
 const changes = <S extends z.ZodType>(permission: Permission, summary: string, body: Body<S>, ...errors: ProblemCode[]) =>
   takes(permission, summary, candidateDetail, body, "wrong_state", "action_refused", ...errors);
 const decided = (summary: string) => changes("decide", summary, asked(v.versioned()), "approval_needed");
@@ -30,53 +29,17 @@ const update = v
 const seen = v.optional(v.text().describe("only what was seen: blast_radius.seen"));
 const redrive = v.object({ ...redrivePlan, confirm: confirm(), seen });
 const execution = asked({ ...v.versioned(), ...v.optionals({ redrive, after_repair: afterRepair() }) });
-const lease = v
-  .integer(CLAIM_LEASE_MS.min, CLAIM_LEASE_MS.max)
-  .describe("how long nobody else has it; then its outcome is unknown");
-const claim = asked({ ...v.versioned(), ...v.optionals({ lease_ms: lease, execution_id: v.uuid() }) });
+const { min, max } = CLAIM_LEASE_MS;
+const lease_ms = v.integer(min, max).describe("how long nobody else has it; then its outcome is unknown");
+const claim = asked({ ...v.versioned(), ...v.optionals({ lease_ms, execution_id: v.uuid() }) });
 const touched = v.fields(v.integer(0, REPORTS_MAX), "healed", "failed");
 const outcome = asked({ execution_id: v.uuid(), ...touched, note: v.optional(v.note()) });
 const named = asked({ ...v.versioned(), candidate_id: v.numberId(), decision: v.optional(v.oneOf(["approved", "rejected"])) });
 const NOT_EXECUTED = ["approval_needed", "over_budget", "confirmation_needed", "nothing_selected", "nobody_delivers"] as const;
 const UPDATE = "Choose another action, an owner or a note; end an execution whose outcome is unknown";
-const CLAIM =
-  "Carry the action out oneself, for failures that one reported: a fence and a lease; again with its execution id: a longer lease";
+const CLAIM = "Carry the action out oneself, for failures that one reported: a lease; again with its execution id: a longer one";
+const NAMED = "Approve or reject the candidate that the body names";
 const REPORT = "What became of an execution that was claimed; refused after its lease, or when it was replaced";
-
-export const CANDIDATE_ROUTES = routes({
-  listCandidates: lists("What is suggested for each group, newest first, the latest of each", candidate, {
-    group_id: v.numberId(),
-    ...matchedBy,
-    decision: v.oneOf(DECISIONS),
-    evaluation_status: v.oneOf(EVALUATION_STATUSES),
-    execution_status: v.oneOf(EXECUTION_STATUSES),
-    action: v.text(),
-    ...inOrder,
-    all: v.flag().describe("those of earlier rounds, too"),
-  }),
-  getCandidate: shows("One candidate with its reasons and what an execution would touch", candidateDetail, {
-    query: v.object({ include_provenance: v.optional(v.flag().describe("everything that was done to it, too")) }),
-  }),
-  updateCandidate: changes("operate", UPDATE, body("recovery", update), "action_not_found"),
-  // What was suggested stays on record; to delete it is to reject it.
-  deleteCandidate: decided("Reject a candidate"),
-  approveCandidate: decided("Agree to what is suggested, under one's own name; two people are two tokens"),
-  rejectCandidate: decided("Decline what is suggested; it rests for a day, or until a person asks"),
-  executeCandidate: {
-    ...changes("decide", "Carry the action out, under a fence, on exactly what was seen", execution, ...NOT_EXECUTED),
-    // Some actions close messages for good.
-    effect: "destroys",
-  },
-  claimCandidate: changes("decide", CLAIM, claim, "approval_needed"),
-  reportOutcome: changes("operate", REPORT, outcome),
-  approve: changes(
-    "decide",
-    "Approve or reject the candidate that the body names",
-    named,
-    "candidate_not_found",
-    "approval_needed",
-  ),
-});
 
 /** One look takes a few reads for each group. */
 export const GROUPS_LOOKED_AT_MAX = 2_000;
@@ -107,7 +70,6 @@ const signature = v.shape("CauseSignature", {
 /** Its members are judged by the engine, all at once. */
 const document = z.looseObject({ version: v.optional(v.version()), id: v.optional(v.anyText()) }, "must be an object");
 const edit = { ...body("rule", document), optional: false };
-/** Rules as they would be used: new ones, and others in place of those with the same id. */
 const trial = v.object({
   rules: v.list(document, RULES_TRIED_MAX, "rules"),
   ...v.optionals({
@@ -136,7 +98,33 @@ const versionOnly = body("rule", v.object({ version: v.ifVersion() }));
 const pastVersion = z.strictObject({ version: z.int(), actor: z.string(), at: v.instant(), rule: z.unknown() });
 const WHAT_IF = "Which groups would have got another suggestion by these rules, and how that ended before; nothing is kept";
 
-export const RULE_ROUTES = routes({
+export const CANDIDATE_ROUTES = routes({
+  listCandidates: lists("What is suggested for each group, newest first, the latest of each", candidate, {
+    group_id: v.numberId(),
+    ...matchedBy,
+    decision: v.oneOf(DECISIONS),
+    evaluation_status: v.oneOf(EVALUATION_STATUSES),
+    execution_status: v.oneOf(EXECUTION_STATUSES),
+    action: v.text(),
+    ...inOrder,
+    all: v.flag().describe("those of earlier rounds, too"),
+  }),
+  getCandidate: shows("One candidate with its reasons and what an execution would touch", candidateDetail, {
+    query: v.object({ include_provenance: v.optional(v.flag().describe("everything that was done to it, too")) }),
+  }),
+  updateCandidate: changes("operate", UPDATE, body("recovery", update), "action_not_found"),
+  // What was suggested stays on record; to delete it is to reject it.
+  deleteCandidate: decided("Reject a candidate"),
+  approveCandidate: decided("Agree to what is suggested, under one's own name; two people are two tokens"),
+  rejectCandidate: decided("Decline what is suggested; it rests for a day, or until a person asks"),
+  executeCandidate: {
+    ...changes("decide", "Carry the action out, under a fence, on exactly what was seen", execution, ...NOT_EXECUTED),
+    // Some actions close messages for good.
+    effect: "destroys",
+  },
+  claimCandidate: changes("decide", CLAIM, claim, "approval_needed"),
+  reportOutcome: changes("operate", REPORT, outcome),
+  approve: changes("decide", NAMED, named, "candidate_not_found", "approval_needed"),
   listRules: listsAll("The rules, in the order in which they are asked", rule),
   getRule: shows("One rule", rule),
   putRule: takes("configure", "Make a rule, or replace it", okOrCreated(rule), edit, "invalid_rule"),

@@ -5,8 +5,6 @@ import { body, created, exactBody, lists, listsAll, okOrCreated, route, routes, 
 import * as v from "../values.ts";
 import { candidate, candidateDetail, evaluation, group, groupRule, occurrence, provenance, stats, texts } from "./shapes.ts";
 
-const OCCURRENCES_MAX = 1_000_000_000;
-
 /** The empty one too: who reports a failure can rarely choose its words. The seeds have two names for code and message. */
 const loose = v.anyText().transform((value) => (value === "" ? undefined : value));
 const said = v.optionals({ error_code: loose, error_type: loose, error_message: loose, raw: loose, stack_trace: loose });
@@ -15,16 +13,13 @@ const where = { topic: v.line(), sink: v.line(), skill_id: v.line() };
 const GIVEN = Object.keys(said) as (keyof typeof said)[];
 export const NOTHING_SAID = "is missing: error_type or error_code, and what was said in raw or error_message";
 
-const matchId = v.anyText().regex(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i, {
-  error: "must be a UUID; absent: it is made from the fingerprint",
-});
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+const matchId = v.anyText().regex(UUID, { error: "must be a UUID; absent: it is made from the fingerprint" });
 export const matchedBy = { failure_match_id: matchId.describe("a group's own, or one that was supplied with a failure") };
 
+const seen = { http_status: v.integer(100, 599), occurrence_count: v.integer(1, 1_000_000_000) };
 const failure = v
-  .object({
-    ...said,
-    ...v.optionals({ ...where, ...matchedBy, http_status: v.integer(100, 599), occurrence_count: v.integer(1, OCCURRENCES_MAX) }),
-  })
+  .object({ ...said, ...v.optionals({ ...where, ...matchedBy, ...seen }) })
   .refine((given) => GIVEN.some((name) => given[name] !== undefined), { error: NOTHING_SAID, path: ["error_type"] })
   .meta({ id: "Failure" });
 
@@ -40,12 +35,9 @@ export const failurePayload = z.looseObject({
   version: outside.version.optional().catch(undefined),
 });
 
-const key = v.keyText(LIMITS.keyBytesMax);
+const how = { failure_match_id: matchId, idempotency_key: v.keyText(LIMITS.keyBytesMax), enqueue_evaluation: v.flag() };
 export const failureEnvelope = v
-  .object({
-    failure_payload: failurePayload,
-    ...v.optionals({ failure_match_id: matchId, idempotency_key: key, enqueue_evaluation: v.flag(), ...outside }),
-  })
+  .object({ failure_payload: failurePayload, ...v.optionals({ ...how, ...outside }) })
   .meta({ id: "FailureReport" });
 
 export const counted = v.shape("Counted", {
@@ -56,28 +48,12 @@ export const counted = v.shape("Counted", {
 });
 
 const evaluated = evaluation.extend({
-  ...v.texts("fingerprint", "failure_match_id", "template"),
-  group_id: z.int().nullable(),
-  duration_ms: z.number(),
+  ...{ ...v.texts("fingerprint", "failure_match_id", "template"), group_id: z.int().nullable(), duration_ms: z.number() },
 });
 
 const suggested = evaluated.extend({ group: group.nullable(), candidate: candidate.nullable() }).meta({ id: "Suggested" });
 const EVALUATES = "What the rules say about such a failure; nothing is kept";
-
-export const FAILURE_ROUTES = routes({
-  ingestFailure: route("accept", "Count a failure of another service, once per idempotency key", okOrCreated(counted), {
-    headers: ["idempotency-key"],
-    body: exactBody("failure", failureEnvelope),
-    errors: ["key_conflict"],
-  }),
-  evaluateFailure: takes("read", EVALUATES, evaluated.meta({ id: "Evaluated" }), body("failure", failure)),
-  suggestFailure: takes(
-    "read",
-    "The same, with what is known of the group that it would join",
-    suggested,
-    body("failure", failure),
-  ),
-});
+const SUGGESTS = "The same, with what is known of the group that it would join";
 
 /** Occurrences may carry two mebibytes each. */
 export const OCCURRENCE_PAGE_MAX = 20;
@@ -93,7 +69,6 @@ const groupDetail = group
   .meta({ id: "GroupDetail" });
 const split = group.extend({ moved: z.int() }).meta({ id: "SplitGroup" });
 
-/** Of groups, and of what is suggested for them: in which order, and those that failed in a time. */
 export const inOrder = {
   order: v.oneOf(["recent", "size"]).describe("the latest first, or the largest"),
   since: v.moment().describe("only what failed since then: an instant, or 24h, 7d"),
@@ -112,6 +87,13 @@ const RELEASE = "Let go of a group that is held for a person: a suggestion may b
 const { reason } = v.versioned();
 
 export const GROUP_ROUTES = routes({
+  ingestFailure: route("accept", "Count a failure of another service, once per idempotency key", okOrCreated(counted), {
+    headers: ["idempotency-key"],
+    body: exactBody("failure", failureEnvelope),
+    errors: ["key_conflict"],
+  }),
+  evaluateFailure: takes("read", EVALUATES, evaluated.meta({ id: "Evaluated" }), body("failure", failure)),
+  suggestFailure: takes("read", SUGGESTS, suggested, body("failure", failure)),
   listGroups: lists("Groups of failures of one kind, the latest failure first", group, {
     ...v.fields(v.text(), "topic", "error_code", "tenant_id"),
     ...inOrder,

@@ -7,8 +7,7 @@ import { errorText } from "../../message/errors.ts";
 import { isObject } from "../../message/json.ts";
 import { isLoopbackHost, parseTokens, type Token } from "../auth.ts";
 import { type ReadTopic, readTopic } from "../json/topic-json.ts";
-import { readValue, SETTINGS, type Setting, type SettingName, type Settings } from "./settings.ts";
-import { readVariables } from "./stream-config.ts";
+import { readValue, readVariables, SETTINGS, type Setting, type SettingName, type Settings } from "./settings.ts";
 
 type FromVariables = ReturnType<typeof readVariables>;
 

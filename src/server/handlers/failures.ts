@@ -1,5 +1,5 @@
 /** Failures of other services: counted once per idempotency key. Evaluate and suggest keep nothing. */
-import { counted, type FAILURE_ROUTES, failureEnvelope, failurePayload, NOTHING_SAID } from "../../contract/recovery/groups.ts";
+import { counted, failureEnvelope, failurePayload, NOTHING_SAID } from "../../contract/recovery/groups.ts";
 import { FAILURE_PAYLOAD_BYTES } from "../../contract/route.ts";
 import { type Cursor, eachMember, takeValue } from "../../message/json-scanner.ts";
 import { LIMITS } from "../../message/limits.ts";
@@ -13,7 +13,7 @@ import { type Asked, readExact, refusalOf } from "../read-request.ts";
 import type { Handler, RecoveryHandlers } from "./handlers.ts";
 import { headerKey } from "./messages.ts";
 
-export const FAILURES: RecoveryHandlers<keyof typeof FAILURE_ROUTES> = {
+export const FAILURES: RecoveryHandlers<"ingestFailure" | "evaluateFailure" | "suggestFailure"> = {
   async ingestFailure(recovery, asked, actor) {
     const key = headerKey(asked);
     await othersBefore(asked.body);

@@ -10,11 +10,10 @@ import { problemOf, Refusal, type Reply, refused } from "../http.ts";
 import { wireName } from "../json/wire.ts";
 import type { Kernel } from "../kernel.ts";
 import { type Asked, refusalOf } from "../read-request.ts";
-import { AUDIT } from "./audit.ts";
 import { counting, FAILURES } from "./failures.ts";
-import { INTERVENTIONS, MESSAGES } from "./messages.ts";
-import { PAGES, PROBES } from "./probes.ts";
-import { CANDIDATES, GROUPS, NAMES_HINT, REDRIVES, RULES } from "./recovery.ts";
+import { AUDIT, INTERVENTIONS, MESSAGES } from "./messages.ts";
+import { PROBES } from "./probes.ts";
+import { CANDIDATES, GROUPS, NAMES_HINT, REDRIVES } from "./recovery.ts";
 import { TOPICS } from "./topics.ts";
 
 export type Handler<Id extends RouteId> = (asked: Asked<Id>, kernel: Kernel, health: Health) => Promise<Reply> | Reply;
@@ -72,7 +71,7 @@ function inOutsideWords(error: MakegoodError, named: boolean): MakegoodError {
   return new MakegoodError(code, errors.map((one) => `${one.field}: ${one.detail}`).join("; "), { ...detail, errors });
 }
 
-const RECOVERY = withEngine({ ...FAILURES, ...GROUPS, ...CANDIDATES, ...RULES, ...REDRIVES });
-const FIRST: Omit<Handlers, keyof typeof RECOVERY> = { ...PAGES, ...PROBES, ...TOPICS, ...MESSAGES, ...INTERVENTIONS, ...AUDIT };
+const RECOVERY = withEngine({ ...FAILURES, ...GROUPS, ...CANDIDATES, ...REDRIVES });
+const FIRST: Omit<Handlers, keyof typeof RECOVERY> = { ...PROBES, ...TOPICS, ...MESSAGES, ...INTERVENTIONS, ...AUDIT };
 
 export const HANDLERS: Handlers = { ...FIRST, ...RECOVERY, ingestFailure: counting(RECOVERY.ingestFailure) };

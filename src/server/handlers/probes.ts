@@ -12,7 +12,7 @@ function text(body: string, type = "text/plain; charset=utf-8"): Reply {
   return { status: 200, headers: { "content-type": type }, body };
 }
 
-export const PROBES: Handlers<"live" | "ready" | "health" | "metrics" | "openApi"> = {
+export const PROBES: Handlers<"live" | "ready" | "health" | "metrics" | "openApi" | "showPage" | "readDocs"> = {
   live: () => text("ok\n"),
   async ready({ query }, _, health) {
     const checks = await health.ready();
@@ -31,6 +31,27 @@ export const PROBES: Handlers<"live" | "ready" | "health" | "metrics" | "openApi
   },
   openApi: (_, { basePath }) => json(200, { ...openApiDocument(VERSION), servers: [{ url: basePath || "/" }] }),
   metrics: async (_, __, { metrics }) => text(await metrics.text(), metrics.contentType),
+  async showPage(_, { basePath: base = "" }, health) {
+    const [{ status, reasons }, { value }] = await Promise.all([health.summary(), health.levels(WAIT_MS)]);
+    const why = reasons.map((reason) => `<li>${escaped(reason)}</li>`).join("");
+    return htmlPage(
+      `Makegood: ${status}`,
+      `<header><h1>Makegood</h1></header>
+<main><p>Status: <strong>${status}</strong></p>${why && `<ul>${why}</ul>`}
+${value?.topics.length ? topicsTable(value, health.delivered, base) : "<p>No topic has been declared yet.</p>"}
+<nav aria-label="API"><h2>Look further</h2><ul>
+<li><a href="${base}/api/v1/topics">Topics</a></li>
+<li><a href="${base}/api/v1/messages">Messages</a></li>
+<li><a href="${base}/api/v1/messages?status=dead&amp;resolution=open">Open dead letters</a></li>
+<li><a href="${base}/health">Health</a></li><li><a href="${base}/metrics">Metrics</a></li>
+<li><a href="${base}/readyz?verbose">Readiness</a></li><li><a href="${base}/docs">The API</a></li></ul></nav></main>`,
+    );
+  },
+  readDocs(_, { basePath: base = "" }) {
+    const page = docs.get(base) ?? htmlPage("Makegood: the API", docsOf(openApiDocument(VERSION), base));
+    docs.set(base, page);
+    return page;
+  },
 };
 
 /** URLs, sockets, addresses with and without a port, names with dots, and the name that could not be looked up. */
@@ -71,32 +92,7 @@ const STATUSES = ["pending", "processing", "dead"] as const;
 const ROWS_MAX = 500;
 const WAIT_MS = 1_000;
 
-/** Made once for each base: it does not change while the process lives. */
 const docs = new Map<string, Reply>();
-
-export const PAGES: Handlers<"showPage" | "readDocs"> = {
-  async showPage(_, { basePath: base = "" }, health) {
-    const [{ status, reasons }, { value }] = await Promise.all([health.summary(), health.levels(WAIT_MS)]);
-    const why = reasons.map((reason) => `<li>${escaped(reason)}</li>`).join("");
-    return htmlPage(
-      `Makegood: ${status}`,
-      `<header><h1>Makegood</h1></header>
-<main><p>Status: <strong>${status}</strong></p>${why && `<ul>${why}</ul>`}
-${value?.topics.length ? topicsTable(value, health.delivered, base) : "<p>No topic has been declared yet.</p>"}
-<nav aria-label="API"><h2>Look further</h2><ul>
-<li><a href="${base}/api/v1/topics">Topics</a></li>
-<li><a href="${base}/api/v1/messages">Messages</a></li>
-<li><a href="${base}/api/v1/messages?status=dead&amp;resolution=open">Open dead letters</a></li>
-<li><a href="${base}/health">Health</a></li><li><a href="${base}/metrics">Metrics</a></li>
-<li><a href="${base}/readyz?verbose">Readiness</a></li><li><a href="${base}/docs">The API</a></li></ul></nav></main>`,
-    );
-  },
-  readDocs(_, { basePath: base = "" }) {
-    const page = docs.get(base) ?? htmlPage("Makegood: the API", docsOf(openApiDocument(VERSION), base));
-    docs.set(base, page);
-    return page;
-  },
-};
 
 function topicsTable({ topics, counts, served }: Levels, delivered: ReadonlyMap<string, number>, base: string): string {
   const sums = new Map<string, number>();
@@ -159,7 +155,6 @@ const contentOf = ({ content = {} }: Operation["responses"][string]): string =>
     .map(({ schema, example }) => `${linked(schema)}${example === undefined ? "" : code(example)}`)
     .join("");
 
-/** A shape by its name, with a link; any other schema as it is. */
 function linked(schema: object): string {
   const name = "$ref" in schema ? String(schema.$ref).split("/").at(-1) : undefined;
   return name === undefined ? code(schema) : `<a href="#${name}"><code>${name}</code></a>`;

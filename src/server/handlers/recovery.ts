@@ -1,10 +1,10 @@
 /** The recovery engine over HTTP. Every change is made under the token's name and may insist on the version that was read. */
 import type { RouteId } from "../../contract/addresses.ts";
 import { editBody } from "../../contract/messages.ts";
-import { type CANDIDATE_ROUTES, type RULE_ROUTES, whatIf } from "../../contract/recovery/candidates.ts";
+import { type CANDIDATE_ROUTES, whatIf } from "../../contract/recovery/candidates.ts";
 import { type GROUP_ROUTES, OCCURRENCE_PAGE_MAX } from "../../contract/recovery/groups.ts";
 import { type REDRIVE_ROUTES, redriveItem } from "../../contract/recovery/redrives.ts";
-import { groupRule, group as groupShape } from "../../contract/recovery/shapes.ts";
+import { groupRule } from "../../contract/recovery/shapes.ts";
 import { momentOf } from "../../contract/values.ts";
 import { isUuid } from "../../platform/ids.ts";
 import type { Actor, Recovery, Versioned } from "../../recovery/recovery.ts";
@@ -14,6 +14,7 @@ import * as shape from "../json/recovery-json.ts";
 import { wireOf } from "../json/wire.ts";
 import type { Kernel } from "../kernel.ts";
 import { type Asked, limited, readExact, refusalOf } from "../read-request.ts";
+import type { FAILURES } from "./failures.ts";
 import type { RecoveryHandlers } from "./handlers.ts";
 import { headerKey, shownMessage } from "./messages.ts";
 
@@ -35,20 +36,22 @@ async function groupId(recovery: Recovery, asked: Pick<ById, "params">): Promise
   return group.groupId;
 }
 
+const gone = (deleting: Promise<unknown>): Promise<Reply> => deleting.then(() => DONE);
+
 type ById<B = unknown> = { readonly params: { readonly id: string }; readonly body: B };
 
 const regroups =
   <B>(change: (recovery: Recovery, id: number, body: B, actor: Actor) => Promise<shape.Of<"merge">>) =>
   async (recovery: Recovery, asked: ById<B>, actor: Actor): Promise<Reply> =>
-    json(200, wireOf(groupShape, await change(recovery, await groupId(recovery, asked), asked.body, actor)));
+    json(200, shape.groupJson(await change(recovery, await groupId(recovery, asked), asked.body, actor)));
 
-export const GROUPS: RecoveryHandlers<keyof typeof GROUP_ROUTES> = {
+export const GROUPS: RecoveryHandlers<Exclude<keyof typeof GROUP_ROUTES, keyof typeof FAILURES>> = {
   listGroups: async (recovery, { query }, _, kernel) =>
-    page(await recovery.groups(limited(inTime(query, kernel))), (one) => wireOf(groupShape, one)),
+    page(await recovery.groups(limited(inTime(query, kernel))), shape.groupJson),
   async getGroup(recovery, asked) {
     const { group, candidate, occurrences, why } = await recovery.group(await groupId(recovery, asked));
     const shown = { candidate: candidate && shape.candidateJson({ candidate, group }) };
-    return json(200, { ...wireOf(groupShape, group), why, ...shown, occurrences: occurrences.map(shape.occurrenceJson) });
+    return json(200, { ...shape.groupJson(group), why, ...shown, occurrences: occurrences.map(shape.occurrenceJson) });
   },
   async listOccurrences(recovery, asked) {
     const { payload = false, ...filter } = asked.query;
@@ -61,7 +64,7 @@ export const GROUPS: RecoveryHandlers<keyof typeof GROUP_ROUTES> = {
   async splitGroup(recovery, asked, actor) {
     const { words, reason } = asked.body;
     const { group, moved } = await recovery.split(await groupId(recovery, asked), words, reason, actor);
-    return json(201, { ...wireOf(groupShape, group), moved }, { location: `/api/v1/recovery/groups/${group.groupId}` });
+    return json(201, { ...shape.groupJson(group), moved }, { location: `/api/v1/recovery/groups/${group.groupId}` });
   },
   resolveGroup: regroups((recovery, id, body, actor) => recovery.resolveGroup(id, { ...body, ...actor })),
   async suggestGroup(recovery, asked, actor) {
@@ -70,10 +73,7 @@ export const GROUPS: RecoveryHandlers<keyof typeof GROUP_ROUTES> = {
   },
   releaseGroup: regroups((recovery, id, { reason }, actor) => recovery.release(id, { ...actor, reason })),
   listGroupRules: async (recovery) => page({ data: await recovery.groupRules() }, (one) => wireOf(groupRule, one)),
-  async deleteGroupRule(recovery, { params, version }, actor) {
-    await recovery.deleteGroupRule(params.id, version ?? null, actor);
-    return DONE;
-  },
+  deleteGroupRule: (recovery, { params: { id }, version }, actor) => gone(recovery.deleteGroupRule(id, version ?? null, actor)),
   async listProvenance(recovery, { query }) {
     const { limit, cursor, ...of } = limited(query);
     return page(await recovery.provenance(of, { limit, cursor }), shape.provenanceJson);
@@ -85,41 +85,18 @@ type Changing<B> = ById<B> & Pick<Asked<RouteId>, "version" | "named">;
 
 const changedBy = <B>({ version, body }: Changing<B>, actor: Actor): B & Versioned => ({ ...body, ...actor, version });
 
-async function changed<B>(
-  recovery: Recovery,
-  asked: Changing<B>,
-  actor: Actor,
-  change: (id: number, by: B & Versioned) => unknown,
-) {
-  const id = numbered("candidate", asked);
-  await change(id, changedBy(asked, actor));
-  return shownCandidate(recovery, asked, id);
-}
-const approve = (recovery: Recovery, asked: Changing<object>, actor: Actor) =>
-  changed(recovery, asked, actor, (id, by) => recovery.approve(id, by));
-const reject = (recovery: Recovery, asked: Changing<object>, actor: Actor) =>
-  changed(recovery, asked, actor, (id, by) => recovery.reject(id, by));
+type Change = "update" | "approve" | "reject" | "execute" | "claim" | "reportOutcome";
+type ChangeOf<V extends Change> = Changing<Omit<Parameters<Recovery[V]>[1], keyof Versioned>>;
 
-export const CANDIDATES: RecoveryHandlers<keyof typeof CANDIDATE_ROUTES> = {
-  async listCandidates(recovery, { query }, _, kernel) {
-    const { all = false, ...filter } = limited(inTime(query, kernel));
-    return page(await recovery.candidates({ ...filter, current: !all }), shape.candidateJson);
-  },
-  getCandidate: (recovery, asked) => shownCandidate(recovery, asked, numbered("candidate", asked), asked.query.includeProvenance),
-  updateCandidate: (recovery, asked, actor) => changed(recovery, asked, actor, (id, by) => recovery.update(id, by)),
-  deleteCandidate: reject,
-  approveCandidate: approve,
-  rejectCandidate: reject,
-  executeCandidate: (recovery, asked, actor) => changed(recovery, asked, actor, (id, by) => recovery.execute(id, by)),
-  claimCandidate: (recovery, asked, actor) => changed(recovery, asked, actor, (id, by) => recovery.claim(id, by)),
-  reportOutcome: (recovery, asked, actor) => changed(recovery, asked, actor, (id, by) => recovery.reportOutcome(id, by)),
-  approve(recovery, asked, actor) {
-    const { candidateId, decision } = asked.body;
-    return (decision === "rejected" ? reject : approve)(recovery, { ...asked, params: { id: String(candidateId) } }, actor);
-  },
-};
+const changes = <V extends Change>(change: V) =>
+  async function changeCandidate(recovery: Recovery, asked: ChangeOf<V>, actor: Actor) {
+    const id = numbered("candidate", asked);
+    await (recovery[change] as (id: number, by: object) => Promise<unknown>)(id, changedBy(asked, actor));
+    return shownCandidate(recovery, asked, id);
+  };
+const approve = changes("approve");
+const reject = changes("reject");
 
-/** The candidate as it is now, and how to go on where one name is not enough. */
 async function shownCandidate(recovery: Recovery, { named }: { named: boolean }, id: number, provenance = false): Promise<Reply> {
   const detail = await recovery.candidate(id, { provenance });
   const waits = detail.approvalsMissing > 0 && detail.candidate.approvals.length > 0 && !detail.lapsed;
@@ -129,9 +106,13 @@ async function shownCandidate(recovery: Recovery, { named }: { named: boolean },
 
 type Edit = Pick<Asked<"putRule">, "params" | "version" | "body">;
 
-const shown = <One extends { readonly version: number }>(as: (one: One) => unknown, one: One, status = 200): Reply =>
-  tagged(status, as(one), one.version);
-const madeOrReplaced = ({ version = 0 }: Edit): number => (version === 0 ? 201 : 200);
+type Shown = { readonly version: number };
+
+const shown = <One extends Shown>(as: (one: One) => unknown, one: One): Reply => tagged(200, as(one), one.version);
+const put = <One extends Shown>(as: (one: One) => unknown, one: One, { version = 0 }: Edit): Reply =>
+  tagged(version === 0 ? 201 : 200, as(one), one.version);
+const itself = <One>(one: One): One => one;
+const actionOf = async (recovery: Recovery, id: string) => (await recovery.actions()).find((one) => one.actionCode === id);
 const ruleOf = async (recovery: Recovery, id: string) => (await recovery.rules()).find((one) => one.id === id);
 const causeOf = async (recovery: Recovery, id: string) => (await recovery.causes()).find((one) => one.id === id);
 
@@ -140,43 +121,47 @@ function found<One>(what: "rule" | "cause" | "action", id: string, one: One | un
   return one;
 }
 
-/** The id, the document (what it may hold is for the engine to say) and the version that it was made from. */
-function edited(
-  { params: { id }, version: from = 0, body: { version: _, ...document } }: Edit,
-  named: { readonly id?: string } = { id },
-) {
+function edited({ params, version: from = 0, body: { version: _, ...document } }: Edit, named: { id?: string } = params) {
+  const { id } = params;
   if (named.id && document.id !== undefined && document.id !== id)
     throw refusalOf("invalid_request", "id", `is another one than that of the address, ${id}`);
   return [id, JSON.stringify({ ...document, ...named }), from] as const;
 }
 
-export const RULES: RecoveryHandlers<keyof typeof RULE_ROUTES> = {
+export const CANDIDATES: RecoveryHandlers<keyof typeof CANDIDATE_ROUTES> = {
+  async listCandidates(recovery, { query }, _, kernel) {
+    const { all = false, ...filter } = limited(inTime(query, kernel));
+    return page(await recovery.candidates({ ...filter, current: !all }), shape.candidateJson);
+  },
+  getCandidate: (recovery, asked) => shownCandidate(recovery, asked, numbered("candidate", asked), asked.query.includeProvenance),
+  updateCandidate: changes("update"),
+  deleteCandidate: reject,
+  approveCandidate: approve,
+  rejectCandidate: reject,
+  executeCandidate: changes("execute"),
+  claimCandidate: changes("claim"),
+  reportOutcome: changes("reportOutcome"),
+  approve(recovery, asked, actor) {
+    const { candidateId, decision } = asked.body;
+    return (decision === "rejected" ? reject : approve)(recovery, { ...asked, params: { id: String(candidateId) } }, actor);
+  },
   listRules: async (recovery) => page({ data: await recovery.rules() }, ruleToJson),
   getRule: async (recovery, { params: { id } }) => shown(ruleToJson, found("rule", id, await ruleOf(recovery, id))),
-  putRule: async (recovery, asked, actor) =>
-    shown(ruleToJson, await recovery.putRule(...edited(asked), actor), madeOrReplaced(asked)),
+  putRule: async (recovery, asked, actor) => put(ruleToJson, await recovery.putRule(...edited(asked), actor), asked),
   whatIf: async (recovery, { body }) => json(200, wireOf(whatIf, await recovery.whatIf(body))),
-  async deleteRule(recovery, { params: { id }, version }, actor) {
-    await recovery.deleteRule(id, version ?? (await ruleOf(recovery, id))?.version ?? 0, actor);
-    return DONE;
-  },
+  deleteRule: async (recovery, { params: { id }, version }, actor) =>
+    gone(recovery.deleteRule(id, version ?? (await ruleOf(recovery, id))?.version ?? 0, actor)),
   async getRuleHistory(recovery, { params: { id } }) {
     const data = await recovery.ruleHistory(id);
     return page({ data }, ({ version, text, actor, at }) => ({ version, actor, at, rule: shape.parsedText(text || null) }));
   },
-  listCauses: async (recovery) => page({ data: await recovery.causes() }, (one) => one),
-  getCause: async (recovery, { params: { id } }) => shown((one) => one, found("cause", id, await causeOf(recovery, id))),
-  putCause: async (recovery, asked, actor) =>
-    shown((one) => one, await recovery.putCause(...edited(asked), actor), madeOrReplaced(asked)),
-  async deleteCause(recovery, { params: { id }, version }, actor) {
-    await recovery.deleteCause(id, version ?? (await causeOf(recovery, id))?.version ?? 0, actor);
-    return DONE;
-  },
+  listCauses: async (recovery) => page({ data: await recovery.causes() }, itself),
+  getCause: async (recovery, { params: { id } }) => shown(itself, found("cause", id, await causeOf(recovery, id))),
+  putCause: async (recovery, asked, actor) => put(itself, await recovery.putCause(...edited(asked), actor), asked),
+  deleteCause: async (recovery, { params: { id }, version }, actor) =>
+    gone(recovery.deleteCause(id, version ?? (await causeOf(recovery, id))?.version ?? 0, actor)),
   listActions: async (recovery, { query }) => page({ data: await recovery.actions(query) }, shape.actionJson),
-  async getAction(recovery, { params: { id } }) {
-    const action = (await recovery.actions()).find((one) => one.actionCode === id);
-    return shown(shape.actionJson, found("action", id, action));
-  },
+  getAction: async (recovery, { params: { id } }) => shown(shape.actionJson, found("action", id, await actionOf(recovery, id))),
   putAction: async (recovery, asked, actor) => shown(shape.actionJson, await recovery.putAction(...edited(asked, {}), actor)),
 };
 

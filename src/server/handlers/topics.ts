@@ -66,7 +66,6 @@ async function found<T>(asked: Named, find: (name: string) => Promise<T | null>)
   return topic;
 }
 
-const REMEDY =
-  "change it there; once nothing declares it and no worker serves it, `makegood topics delete` on its database removes it";
+const UNUSED = "once nothing declares it and no worker serves it, `makegood topics delete` on its database removes it";
 const readOnly = (name: string): Refusal =>
-  refused("topic_read_only", `topic ${name} is declared in the config file or in code: ${REMEDY}`);
+  refused("topic_read_only", `topic ${name} is declared in the config file or in code: change it there; ${UNUSED}`);

@@ -10,7 +10,6 @@ import { measured, stateOf } from "../../recovery/redrive/next-step.ts";
 import { evaluationToJson } from "../../recovery/rules/evaluation-json.ts";
 import { inWireNames, wireOf } from "./wire.ts";
 
-/** What the engine answers, and one of a page of it. */
 export type Of<Verb extends keyof Recovery> = Awaited<ReturnType<Recovery[Verb]>>;
 type OneOf<Verb extends "occurrences" | "provenance" | "redrives"> = Of<Verb>["data"][number];
 

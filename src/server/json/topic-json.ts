@@ -85,11 +85,8 @@ function sinkFaults(field: string, config: SinkConfig, leaseMs: number, checkSin
 
 function retryOf(given: Partial<NonNullable<Given["retry"]>> = {}, faults: Fault[]): RetryConfig {
   const { tableMs, policy = tableMs ? "table" : "exponential" } = given;
-  if (tableMs && RETRY_POLICIES.get(policy)?.tableMs === null)
-    faults.push({
-      field: "retry.table_ms",
-      detail: `is for a policy with a table, and ${policy} has none: use the policy table`,
-    });
+  const noTable = `is for a policy with a table, and ${policy} has none: use the policy table`;
+  if (tableMs && RETRY_POLICIES.get(policy)?.tableMs === null) faults.push({ field: "retry.table_ms", detail: noTable });
   const config: RetryConfig = { ...given, policy };
   const full = retryPolicy(config);
   if (full && full.tableMs === null && full.baseMs > full.maxMs)

@@ -1,5 +1,6 @@
 /** Between the contract's words and the kernel's: a field is the member of that name in camelCase, a date its ISO text. */
 import type { z } from "zod";
+import { innermost } from "../../contract/values.ts";
 import { isObject } from "../../message/json.ts";
 
 type Camel<T extends string> = T extends `${infer A}_${infer B}` ? `${A}${Capitalize<Camel<B>>}` : T;
@@ -30,26 +31,13 @@ export function inWireNames(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [wireName(name), member ?? null]));
 }
 
-type Schema = z.core.$ZodType;
-
-interface Def {
-  readonly type: string;
-  readonly innerType?: Schema;
-  readonly in?: Schema;
-  readonly element?: Schema;
-  readonly shape?: Readonly<Record<string, Schema>>;
-}
-
-function defOf(schema: Schema): Def {
-  const def = schema._zod.def as Def;
-  const inner = def.innerType ?? def.in;
-  return inner === undefined ? def : defOf(inner);
-}
+type Inner = { readonly type: string; readonly element?: z.ZodType; readonly shape?: Readonly<Record<string, z.ZodType>> };
+const defOf = (schema: z.ZodType): Inner => innermost(schema).def as Inner;
 
 export const wireOf = <S extends z.ZodObject>(schema: S, source: SourceOf<z.output<S>>): z.output<S> =>
   outward(schema, source) as z.output<S>;
 
-function outward(schema: Schema, value: unknown): unknown {
+function outward(schema: z.ZodType, value: unknown): unknown {
   if (value === null || typeof value !== "object") return value;
   if (value instanceof Date) return value.toISOString();
   const { element, shape } = defOf(schema);
@@ -63,8 +51,7 @@ function outward(schema: Schema, value: unknown): unknown {
   return object;
 }
 
-/** A value that fits the schema, with the kernel's names for its fields; what is undefined is left out. */
-export function ownOf<T>(schema: Schema, value: T): Own<T> {
+export function ownOf<T>(schema: z.ZodType, value: T): Own<T> {
   const { element, shape } = defOf(schema);
   if (element && Array.isArray(value)) return value.map((each) => ownOf(element, each)) as Own<T>;
   if (!shape || value === null || typeof value !== "object") return value as Own<T>;
@@ -77,7 +64,7 @@ export function ownOf<T>(schema: Schema, value: T): Own<T> {
 }
 
 /** What a text of a query or of the environment stands for where a number, a flag or a list is wanted; else it stays a text. */
-export function textValue(text: string, schema: Schema): unknown {
+export function textValue(text: string, schema: z.ZodType): unknown {
   const { type } = defOf(schema);
   if (type === "number" && /^-?[0-9]{1,16}(\.[0-9]{1,16})?$/.test(text)) return Number(text);
   if (type === "boolean" && (text === "true" || text === "false")) return text === "true";
