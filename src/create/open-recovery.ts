@@ -1,7 +1,4 @@
-/**
- * The recovery engine of this process: made where the store keeps its records, at work while a worker is. It gets the parts it needs as
- * plain functions, and gives the kernel the sink of its own topic.
- */
+/** The recovery engine of this process: made where the store keeps its records, at work while a worker is. */
 import type { ReplayUncarried } from "../client/intervene.ts";
 import { startMaintenance } from "../maintenance/maintenance.ts";
 import type { TopicRecord } from "../message/topic.ts";

@@ -1,7 +1,4 @@
-/**
- * The way into the recovery engine in numbers: failures taken in by status and source, how long that took, what was known
- * already and how, and how many evaluations wait. The names are the seed's, every label is from a list.
- */
+/** The way into the recovery engine in numbers. The names are the seed's, every label is from a list. */
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import type { Events, MakegoodEvent } from "./events.ts";
 

@@ -1,7 +1,4 @@
-/**
- * Messages that carry an effect on where it is not replayed itself: under a new key, or as a copy to a topic's `fallback` or `compensation`
- * sink. Such a sink has a topic of ours, so the kernel needs no second route per message (decision 0019).
- */
+/** Messages that carry an effect on under a new key, or as a copy to a topic of ours for a fallback or compensation (0019). */
 import { createHash } from "node:crypto";
 import { MakegoodError } from "../message/errors.ts";
 import { LIMITS } from "../message/limits.ts";

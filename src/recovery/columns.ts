@@ -1,7 +1,4 @@
-/**
- * A record, said once: for each member the SQL that gives it and how its text is read. The list to select, the reader of a row and the
- * type all come from it.
- */
+/** A record, said once: the list to select, the reader of a row and the type all come from one table of members. */
 import type { Row } from "../store/home.ts";
 import { epoch, fromEpoch } from "../store/shared/clock-sql.ts";
 

@@ -1,7 +1,4 @@
-/**
- * Hooks: functions of a program that are called when the engine does something. A hook that throws, or that takes longer than its
- * limit, only leaves an event; hooks of one moment run one after the other, each on its own.
- */
+/** Functions of a program that are called when the engine does something. One that throws or takes too long leaves an event. */
 import { errorText } from "../message/errors.ts";
 import type { Events } from "../observe/events.ts";
 import type { Clock } from "../platform/clock.ts";

@@ -1,8 +1,4 @@
-/**
- * The records of the engine, each folder's own: every write is one transaction in which counts, ledger, queued messages and provenance change
- * together or not at all.
- */
-
+/** The records of the engine: every write is one transaction in which counts, ledger, messages and provenance change together. */
 import type { Home } from "../store/home.ts";
 import { createCandidates } from "./candidates/candidates-sql.ts";
 import { createOutcomes } from "./confidence/outcomes-sql.ts";

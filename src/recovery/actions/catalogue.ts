@@ -1,7 +1,4 @@
-/**
- * The actions there are: those that are shipped, those that a program registers, each with the settings that people gave it.
- * Settings live in documents, so all processes agree; what an action does lives in code.
- */
+/** The actions there are, each with the settings that people gave it: documents, so that all processes agree. */
 import { MakegoodError } from "../../message/errors.ts";
 import { readObject } from "../../message/json.ts";
 import type { Events } from "../../observe/events.ts";

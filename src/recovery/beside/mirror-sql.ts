@@ -1,7 +1,4 @@
-/**
- * MIRROR: which message here stands for which dead letter of the primary, and for which of its deaths. A row and its message are one write,
- * so two processes that bring the same dead letter over make one of it.
- */
+/** MIRROR: which message here stands for which death of the primary. A row and its message are one write. */
 import type { MessageView, NewMessage, Resolution } from "../../message/message.ts";
 import type { Home, Inside } from "../../store/home.ts";
 import { columns, int, intOrNull, text, textOrNull } from "../columns.ts";

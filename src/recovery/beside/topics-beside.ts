@@ -1,7 +1,4 @@
-/**
- * The primary's topics as recovery beside it sees them: declared here so that messages can stand for theirs, with the pause, the breaker and
- * the sink's state of the primary. Its own topics are its own.
- */
+/** The primary's topics as recovery beside it sees them, with the pause, the breaker and the sink's state of the primary. */
 import type { TopicRecord } from "../../message/topic.ts";
 import type { TopicStore } from "../../store/topics.ts";
 import { isRecoveryTopic } from "../topics.ts";

@@ -1,7 +1,4 @@
-/**
- * The cause of a failure, with how certain it is and why, in a sentence. Pure: the same catalogue and the same failure give the same
- * cause. Each signature is asked; the most certain one that fits speaks, of equals the one that stands first.
- */
+/** The cause of a failure, how certain it is and why. Of the signatures that fit the most certain one speaks. Pure. */
 import { readCode } from "../rules/code-words.ts";
 import { SHIPPED_SIGNATURES } from "./catalogue/shipped.ts";
 import type { Cause } from "./cause.ts";

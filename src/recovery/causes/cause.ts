@@ -1,7 +1,4 @@
-/**
- * The causes a failure can have. A cause says what is wrong and where; which action helps is decided by rules and by what was learned
- * about the cause.
- */
+/** The causes a failure can have: what is wrong and where. Which action helps is decided by rules and by what was learned. */
 export const CAUSES = [
   "outage",
   "overload_or_quota",

@@ -1,7 +1,4 @@
-/**
- * How often an action worked, as two numbers and a time. Old outcomes fade with a half-life of 30 days; this is the only place where they
- * do. What was counted in parts can be added up in any order.
- */
+/** How often an action worked. Old outcomes fade with a half-life of 30 days; this is the only place where they do. */
 import { MakegoodError } from "../../message/errors.ts";
 
 export const HALF_LIFE_MS = 30 * 24 * 60 * 60 * 1_000;

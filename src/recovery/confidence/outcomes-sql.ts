@@ -1,8 +1,4 @@
-/**
- * What executions showed, as rows that are revised while an execution goes on: one for each run of a redrive and each group it touches. What
- * they weigh is not decided here. Also the numbers of the whole engine.
- */
-
+/** What executions showed: a row for each run of a redrive and each group it touches, revised while it goes on. */
 import type { Home, Run } from "../../store/home.ts";
 import { clockSql } from "../../store/shared/clock-sql.ts";
 import type { At } from "../../store/store.ts";

@@ -1,7 +1,4 @@
-/**
- * Which of several actions comes first. Without outcomes it is the order of the rules that propose them (priority, score, id);
- * outcomes move an action up or down by how likely it heals.
- */
+/** Which of several actions comes first: in the order of the rules without outcomes, then by how likely each heals. */
 import { MakegoodError } from "../../message/errors.ts";
 import { type Belief, beliefs, type Contribution, contributionsOf, type Evidence } from "./confidence.ts";
 import { GUESS, LIKELY, PRIOR_WITHOUT_RULE } from "./priors.ts";

@@ -1,7 +1,4 @@
-/**
- * Classes of characters as a table, and where an expression ends. What is not ASCII counts as a letter, except spaces and controls,
- * so a text in any script is made of words.
- */
+/** Classes of characters as a table. What is not ASCII counts as a letter, except spaces and controls: any script has words. */
 export const SPACE = 0;
 export const LETTER = 1;
 export const DIGIT = 2;

@@ -1,7 +1,4 @@
-/**
- * Words that hold a digit: numbers with their units, dates and times, addresses, uuids, hexadecimal strings, versions and
- * mixed names. What is written in letters before a number stays ("eth0" is "eth<num>"), so a mask leaves no digit.
- */
+/** Words that hold a digit. What is written in letters before a number stays ("eth0" is "eth<num>"); a mask leaves no digit. */
 import { classOf, DIGIT, endOf, hasLetter, LETTER, wordSet } from "./characters.ts";
 
 const DURATIONS = wordSet(

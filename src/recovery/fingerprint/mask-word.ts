@@ -1,7 +1,4 @@
-/**
- * One word of a text, masked: a run of letters, digits and joints between spaces, quotes and marks. Decides between path, e-mail,
- * host, address, time and number by the joints it has, each word looked at a fixed number of times.
- */
+/** One word of a text, masked: what it is follows from the joints it has. Each word is looked at a fixed number of times. */
 import { classOf, DIGIT, wordSet } from "./characters.ts";
 import { maskNumber } from "./mask-number.ts";
 

@@ -1,7 +1,4 @@
-/**
- * Where the templates of a scope are kept so that several processes agree: one versioned state per scope, written by
- * compare-and-set. `syncTemplates` brings a learner and the store together; the last process to sync has what all have learned.
- */
+/** Where the templates of a scope are kept so that several processes agree: a state per scope, written by compare-and-set. */
 import { MakegoodError } from "../../message/errors.ts";
 import { type LearnerState, TemplateLearner } from "./learner.ts";
 

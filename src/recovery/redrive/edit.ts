@@ -1,7 +1,4 @@
-/**
- * EDIT: one dead letter again with another payload, as a new message that remembers what it was made from. The original is kept,
- * resolved, and says why; a key that both share leads to the new one.
- */
+/** EDIT: one dead letter again with another payload, as a new message. The original is kept, resolved, and says why. */
 import { MakegoodError } from "../../message/errors.ts";
 import { LIMITS } from "../../message/limits.ts";
 import type { MessageView, NewMessage } from "../../message/message.ts";

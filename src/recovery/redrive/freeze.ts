@@ -1,7 +1,4 @@
-/**
- * PREVIEW and START: what a selection would be, and the frozen list of it. Of each group a few stand at the head of the list, one for each
- * slice of its time, of different tenants where there are some: what they come to is what the group is judged by.
- */
+/** PREVIEW and START: what a selection would be, and the frozen list of it. A group's canary is spread over time and tenants. */
 import type { Home, Row, Run } from "../../store/home.ts";
 import { clockSql } from "../../store/shared/clock-sql.ts";
 import type { At } from "../../store/store.ts";

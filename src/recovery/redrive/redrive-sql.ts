@@ -1,7 +1,4 @@
-/**
- * What people and runners do to a redrive as a whole: read, change, claim, keep. One runner at a time holds it, by a token that
- * the next claim makes stale.
- */
+/** What is done to a redrive as a whole. One runner at a time holds it, by a token that the next claim makes stale. */
 import { MakegoodError } from "../../message/errors.ts";
 import { isUuid } from "../../platform/ids.ts";
 import type { Home, Row, Run } from "../../store/home.ts";

@@ -1,7 +1,4 @@
-/**
- * Starting a redrive: counted before it is frozen, and refused where it could only go wrong: nothing selected, more than was confirmed,
- * nobody to deliver it. Pressing twice is one redrive.
- */
+/** Starting a redrive: counted before it is frozen, refused where it could only go wrong. Pressing twice is one redrive. */
 import { MakegoodError } from "../../message/errors.ts";
 import type { Carrier } from "../../message/topic.ts";
 import { payloadHash } from "../../message/validate.ts";

@@ -1,7 +1,4 @@
-/**
- * Asks every rule about one failure and says what to do: the recommended action with its confidence, the alternatives, and for each
- * rule whether it matched, on which fields, and what it contributed. Pure, whatever order the rules were given in.
- */
+/** Asks every rule about one failure: what to do, how sure that is, what each rule contributed. Pure, in any order of rules. */
 import { SHIPPED_ACTIONS } from "../actions/shipped.ts";
 import { CONFIDENCE_GATES, isSelectable } from "../confidence/gates.ts";
 import { type Proposal, type Ranked, rankActions } from "../confidence/rank.ts";

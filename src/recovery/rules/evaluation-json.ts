@@ -1,6 +1,4 @@
-/**
- * An evaluation as JSON, in the snake_case of the API: the same form is kept with a candidate and shown by the server.
- */
+/** An evaluation as JSON, in the snake_case of the API: the same form is kept with a candidate and shown by the server. */
 import type { Evaluation, RuleResult, Suggestion } from "./evaluate.ts";
 
 export type SuggestionJson = ReturnType<typeof suggestionJson>;

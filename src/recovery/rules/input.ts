@@ -1,7 +1,4 @@
-/**
- * What rules are asked about: one failure, with what became of earlier actions on it. Texts are cut to their limits once, the
- * code is read once, and outcomes of actions that no catalogue knows are left out and named.
- */
+/** What rules are asked about: one failure, with what became of earlier actions on it. Texts are cut to their limits once. */
 import { type CauseFinder, causeOf } from "../causes/cause-of.ts";
 import type { Evidence } from "../confidence/confidence.ts";
 import { merged, type OutcomeCounts } from "../confidence/outcome-counts.ts";

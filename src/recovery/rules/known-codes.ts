@@ -1,7 +1,4 @@
-/**
- * The documented spellings: which words of an error code mean the same, and to which class each code belongs. Nothing that is not
- * in this table is guessed; a phrase matches whole words in a row, never a part of a word.
- */
+/** The documented spellings of error codes and their classes. Nothing else is guessed; a phrase matches whole words in a row. */
 
 /** Classes that a rule may name. UNKNOWN is the class of codes that are in no other. */
 export const CODE_CLASSES = ["TIMEOUT", "RATE_LIMIT", "AUTH", "CONNECTION", "BUDGET", "HTTP_4XX", "HTTP_5XX", "UNKNOWN"] as const;

@@ -1,7 +1,4 @@
-/**
- * Makes a condition ready to be asked, and asks it: whether it holds, and for every part that was looked at what it wanted and what
- * it found. Parts that can no longer change the answer are not looked at. Each part is visited at most once.
- */
+/** Asks a condition: whether it holds, and what each part wanted and found. Each part is visited at most once. */
 import { MakegoodError } from "../../message/errors.ts";
 import { SURE } from "../causes/signature.ts";
 import { decayed, successShare, weightOf } from "../confidence/outcome-counts.ts";

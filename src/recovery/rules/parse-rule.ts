@@ -1,7 +1,4 @@
-/**
- * Rules as JSON, in snake_case. What is read here is below the limits, names only actions that exist, and has patterns that match in
- * linear time.
- */
+/** Rules as JSON, in snake_case: below the limits, naming actions that exist, with patterns that match in linear time. */
 import { z } from "zod";
 import type { Fault } from "../../message/fault.ts";
 import { isObject, withNames } from "../../message/json.ts";

@@ -1,7 +1,4 @@
-/**
- * Rules made ready: sorted once in their order, patterns compiled once, no larger than a set may be. A rule that cannot be asked (its
- * action is gone from the catalogue, its pattern is not taken) is kept with the reason, so that one bad rule never stops the others.
- */
+/** Rules made ready. One that cannot be asked is kept with the reason, so that one bad rule never stops the others. */
 import { errorText, MakegoodError } from "../../message/errors.ts";
 import type { CauseFinder } from "../causes/cause-of.ts";
 import { type Matcher, matcherOf } from "./match.ts";

@@ -1,7 +1,4 @@
-/**
- * A rule as data: when its condition holds, it proposes an action with a score. Conditions are trees that name no other rule, so
- * nothing in a rule can loop; every list, text and tree has a limit (I10).
- */
+/** A rule as data: when its condition holds, it proposes an action. Nothing in a rule can loop; everything has a limit (I10). */
 
 export const RULE_LIMITS = {
   rulesMax: 500,
