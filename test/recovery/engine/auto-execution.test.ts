@@ -144,6 +144,20 @@ describe("auto-execution", () => {
     expect(refusals(candidate)).toEqual(["over_budget"]);
   });
 
+  it("DR-32: of what others reported no more is sent again by itself than the budget", async () => {
+    const scene = await createScene({ settings: { autoExecute: true, autoMessagesMax: 2 } });
+    for (const idempotencyKey of ["a", "b", "c"]) {
+      await scene.engine.ingest(scene.report({ idempotencyKey, redriveTopic: TOPIC }), ANN);
+    }
+    await scene.work();
+    const { groupId, executionStatus } = await scene.candidate();
+    expect(executionStatus).toBe("executing");
+    await scene.clock.advance(31_000);
+    await scene.engine.steps.complete();
+    expect((await scene.store.list({ topic: TOPIC, limit: 10 })).data).toHaveLength(2);
+    expect((await scene.recovery.openReports(groupId, 10)).open).toBe(1);
+  });
+
   it("DR-32: what dies between the evaluation and the execution is not touched beyond the budget", async () => {
     const scene = await createScene({ settings: { ...ON.settings, autoMessagesMax: 2 } });
     await scene.die(["no answer within 1 ms", "no answer within 2 ms"]);

@@ -273,6 +273,17 @@ describe("an approval is about what was seen", () => {
     });
   });
 
+  it("a claim from outside of a group that is held waits for its release", async () => {
+    const scene = await createScene();
+    const { candidateId, groupId } = await scene.engine.ingest(scene.report(), ANN);
+    await scene.work();
+    await scene.recovery.write({ candidateId, patch: { heldBy: "operators" }, provenance: [] });
+    const message = expect.stringContaining("held for operators");
+    await expect(scene.engine.claim(candidateId, ANN)).rejects.toMatchObject({ code: "action_refused", message });
+    await scene.engine.release(groupId, ANN);
+    expect(await scene.engine.claim(candidateId, ANN)).toMatchObject({ executionStatus: "executing" });
+  });
+
   it("approving again after it grew takes the old ones back, on record", async () => {
     const scene = await createScene();
     const { candidateId } = await scene.timeout(4);

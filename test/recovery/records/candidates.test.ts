@@ -222,6 +222,21 @@ describe("candidates: executions", () => {
       assert.deepEqual(await expired(102), [late.candidateId]);
     }),
   );
+
+  it(
+    "DR-5: a write under a lease is taken up to its last moment, not at it, and only while the execution runs",
+    play(async (scene) => {
+      const { candidateId } = await scene.open("slow");
+      const leased = async (ms: number, patch: CandidatePatch = {}) =>
+        (await scene.recovery.write({ candidateId, leased: true, patch, provenance: [], ...scene.at(ms) })).kind;
+      assert.equal(await leased(1), "lease_over", "nothing runs");
+      await scene.done({ candidateId, patch: { ...EXECUTING, executionId: "e", leaseMs: 50 } }, 10);
+      assert.equal(await leased(59), "done");
+      assert.equal(await leased(60), "lease_over");
+      assert.equal(await leased(61), "lease_over");
+      assert.equal((await scene.recovery.candidate(candidateId))?.executionStatus, "executing");
+    }),
+  );
 });
 
 type Stand = Pick<CandidatePatch, "decision" | "evaluationStatus" | "executionStatus">;

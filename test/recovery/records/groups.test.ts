@@ -243,6 +243,57 @@ describe("groups: merges", () => {
       const done = await scene.recovery.merge({ ...request, document: { ...document, version: 0 } });
       assert.equal((done as { group: Group }).group.heldBy, "ann");
       assert.equal((await scene.recovery.documents.get("group_rule", "r-1"))?.version, 1);
+      // By the candidate that it came with: what holds is the group that the other one became part of.
+      await scene.done({ candidateId: one.candidateId, patch: { heldBy: null } }, 3);
+      const { heldBy, version } = (await scene.recovery.group(two.groupId)) as Group;
+      assert.deepEqual([heldBy, version], [null, (done as { group: Group }).group.version + 1]);
+    }),
+  );
+
+  it(
+    "a merged group is resolved only where both were: an open failure needs its suggestion",
+    play(async (scene) => {
+      const resolved = async (name: string) => {
+        const groupId = await groupOf(scene, name, 1);
+        await scene.recovery.resolveGroup(groupId, { actor: "ann", actorType: "human", reason: "mended" });
+        return groupId;
+      };
+      const [mended, also, open] = [await resolved("slow"), await resolved("slower"), await groupOf(scene, "refused", 1)];
+      const both = (await merging(scene, also, mended)) as { group: Group };
+      assert.notEqual(both.group.resolvedAt, null);
+      const mixed = (await merging(scene, open, mended)) as { group: Group };
+      assert.equal(mixed.group.resolvedAt, null);
+    }),
+  );
+
+  it(
+    "R5: reports end up to the one that was decided about, those of a merged group too, and stay ended where they are split off",
+    play(async (scene) => {
+      const from = await groupOf(scene, "sluggish", 2, 1);
+      const { candidateId, groupId } = await scene.open("slow", 2);
+      assert.equal((await merging(scene, from, groupId)).kind, "done");
+      const { open, through } = await scene.recovery.openReports(groupId, 10);
+      assert.equal(open, 3);
+      await groupOf(scene, "slow", 1, 11);
+      const executing = { decision: "approved", executionStatus: "executing", executionId: "e" } as const;
+      await scene.done({ candidateId, patch: { ...executing, reportsThrough: through } }, 12);
+      await scene.done({ candidateId, patch: { executionStatus: "succeeded" } }, 13);
+      const reports = async (id: number) => {
+        const { data } = await scene.recovery.occurrences(id, { limit: 9 });
+        return [(await scene.recovery.group(id))?.openReports, data.filter(({ openReport }) => openReport).length, data.length];
+      };
+      assert.deepEqual(await reports(groupId), [1, 1, 4]);
+      const split = await scene.recovery.split({ groupId, identity: identity("very-slow"), provenance: [], ...scene.at(14) });
+      const part = (split as { group: Group }).group.groupId;
+      const all = (await scene.recovery.occurrences(groupId, { limit: 9 })).data.map(({ occurrenceId }) => occurrenceId);
+      assert.equal(await scene.recovery.moveOccurrences(groupId, part, all, scene.at(15)), 4);
+      assert.deepEqual(
+        [await reports(groupId), await reports(part)],
+        [
+          [0, 0, 0],
+          [1, 1, 4],
+        ],
+      );
     }),
   );
 });

@@ -286,6 +286,22 @@ describe("deaths", () => {
   );
 
   it(
+    "of two looks at one message in one write the later one is its death, in either order",
+    play(async (scene) => {
+      for (const attempts of [
+        [0, 1],
+        [1, 0],
+      ]) {
+        const [id] = (await scene.die(0)) as [string];
+        const look = (n: number) =>
+          scene.failure(`slow-${n}`, { source: "message", message: { id, generation: 0, attempts: n } });
+        await scene.ingest(1, ...attempts.map(look));
+        assert.deepEqual(await scene.recovery.uningested(10, []), []);
+      }
+    }),
+  );
+
+  it(
     "a second death of a message waits again, and counts again",
     play(async (scene) => {
       const ids = await scene.die(0);

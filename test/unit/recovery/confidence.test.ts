@@ -109,6 +109,10 @@ describe("decay", () => {
     const old = of(8, 4);
     expect(decayed(old, NOW + 30 * 24 * 3_600_000)).toEqual({ successes: 4, failures: 2, at: NOW + HALF_LIFE_MS });
     expect(weightOf(decayed(old, NOW + 2 * HALF_LIFE_MS))).toBeCloseTo(3, 12);
+    const young = { successes: 1, failures: 0, at: NOW + HALF_LIFE_MS };
+    for (const [one, other] of [[old, young] as const, [young, old] as const]) {
+      expect(merged(one, other)).toEqual({ successes: 5, failures: 2, at: young.at });
+    }
   });
 
   it("forgets: in time the answer comes back to the score", () => {
@@ -199,12 +203,16 @@ describe("observations", () => {
     const outage = Array.from({ length: 30 }, (_, i) => seen({ groupId: i + 1, failed: 5, deliveredSince: false }));
     expect(elsewhere(outage)).toBe(0.85);
     expect(elsewhere(outage.map((each) => ({ ...each, deliveredSince: true, breakerOpen: true })))).toBe(0.85);
+    // Half of them: no more healed than failed.
+    expect(elsewhere(outage.map((each) => ({ ...each, healed: 5 })))).toBe(0.85);
   });
 
   it("R3: what many kinds of one cause show counts for that cause, and hardly for another", () => {
     const many = Array.from({ length: 30 }, (_, i) => seen({ groupId: i + 1, failed: 5 }));
     expect(elsewhere(many)).toBeLessThan(0.6);
     expect(elsewhere(many, "network")).toBeGreaterThan(0.75);
+    // Until it is long ago.
+    expect(elsewhere(many.map((each) => ({ ...each, at: NOW - 30 * HALF_LIFE_MS })))).toBe(0.85);
   });
 
   it("of a kind that is tried often have one voice on the levels above", () => {
@@ -311,8 +319,13 @@ describe("bounded exploration", () => {
     );
     const draw = next();
     const random = { next: draw, bytes: () => new Uint8Array() };
-    const tried = new Set(Array.from({ length: 300 }, () => toTry(ranked, RETRY, actions, random)));
-    expect([...tried].sort()).toEqual(["notify_ops", RETRY]);
+    const tried = (given: typeof actions) =>
+      [...new Set(Array.from({ length: 300 }, () => toTry(ranked, RETRY, given, random)))].sort();
+    expect(tried(actions)).toEqual(["notify_ops", RETRY]);
+    for (const change of [{ approval: "one" }, { risk: "risky" }, { isAutomated: false }, { isActive: false }] as const) {
+      const changed = actions.map((each) => (each.actionCode === "notify_ops" ? { ...each, ...change } : each));
+      expect(tried(changed)).toEqual([RETRY]);
+    }
   });
 
   it("leaves an action alone that has shown to be worse, and finds one that is better", () => {

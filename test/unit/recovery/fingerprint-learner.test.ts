@@ -196,7 +196,14 @@ describe("limits", () => {
       ],
     });
     expect(learner.resolve("a")).toBeUndefined();
-    expect(LEARNER_LIMITS.mergesMax).toBeGreaterThan(0);
+  });
+
+  it("I10: of more merges than it keeps the oldest are forgotten", () => {
+    const learner = new TemplateLearner("t");
+    const { mergesMax } = LEARNER_LIMITS;
+    const merges = Array.from({ length: mergesMax + 5 }, (_, n) => ({ from: `old-${n}`, to: "new", why: "" }));
+    learner.absorb({ ...learner.snapshot(), merges });
+    expect(learner.merges().map(({ from }) => from)).toEqual(merges.slice(5).map(({ from }) => from));
   });
 });
 

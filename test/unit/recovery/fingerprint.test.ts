@@ -39,6 +39,7 @@ describe("the key", () => {
     ].map((one) => fingerprints.of(one).key);
     expect(new Set([base.key, ...others]).size).toBe(6);
     expect(fingerprints.of(failure("charge 5 failed", { stackTrace: stack.replace(":10:5", ":11:9") })).key).toBe(others[3]);
+    expect(fingerprints.of(failure("charge 5 failed", { stackTrace: stack.replace("pay", "till") })).key).not.toBe(others[3]);
   });
 
   it("is the same in every process, and so is its failure_match_id, a UUID of version 5", () => {
@@ -121,6 +122,18 @@ describe("processes", () => {
       expect(each.resolve("billing/charge", "TIMEOUT", early)).toBe(now[0]);
       expect(each.resolve("billing/charge", "TIMEOUT", theirs)).toBe(now[0]);
     }
+  });
+
+  it("keep what they learn while the store saves", async () => {
+    const store = createMemoryTemplateStore();
+    const fingerprints = new Fingerprints();
+    fingerprints.of(failure("mailbox handed to user ann"));
+    const save: typeof store.save = (...given) => {
+      fingerprints.of(failure("queue drained by user bo"));
+      return store.save(...given);
+    };
+    await fingerprints.open({ ...store, save }, "billing/charge", "TIMEOUT");
+    expect(fingerprints.learner("billing/charge", "TIMEOUT")?.snapshot().rows).toHaveLength(2);
   });
 });
 

@@ -128,6 +128,8 @@ describe("REC-8: kinds of conditions", () => {
     expect(holds({ topic: ["billing/charge"] }, { topic: "billing/refund" })).toBe(false);
     expect(holds({ skill: ["http_*"] }, { skillId: "http_call" })).toBe(true);
     expect(holds({ skill: ["*"] }, {})).toBe(false);
+    // What stands before the star and what stands after it do not share a letter.
+    expect(["aba", "abba", "ab-ba"].map((topic) => holds({ topic: ["ab*ba"] }, { topic }))).toEqual([false, true, true]);
   });
 
   it("occurrences: from the threshold on", () => {
@@ -161,6 +163,27 @@ describe("REC-8: kinds of conditions", () => {
     expect(holds({ any: [no, no] }, {})).toBe(false);
     expect(holds({ not: no }, {})).toBe(true);
     expect(holds({ not: { all: [yes, { not: no }] } }, {})).toBe(false);
+  });
+
+  it("what stands under a not names no action that worked, and casts no doubt on the rule", () => {
+    const beside = (inside: Condition): Condition => ({ any: [{ not: inside }, { occurrences: 1 }] });
+    const said = (condition: Condition, input: RuleInput, action: string = "notify_ops") =>
+      evaluate(prepareRules([rule("r", condition, { action })], SHIPPED_ACTIONS), input).rulesEvaluated[0]?.contribution;
+    const outcomes = [own("skip_task", 1, 0), own("notify_ops", 4, 1)];
+    const [often, always] = [
+      { history: { minOccurrences: 3, minSuccess: 0.5 } },
+      { history: { minOccurrences: 1, minSuccess: 0.9 } },
+    ];
+    const input = { errorCode: "X", outcomes, at: NOW };
+    expect(said({ all: [beside(always), often] }, input, FROM_HISTORY)).toMatchObject({ action: "notify_ops" });
+    const vague = { errorCode: "http_404", errorMessage: "lorem ipsum" };
+    const { cause, certainty } = evaluate(SHIPPED, vague).cause;
+    const is: Condition = { cause: { is: [cause] } };
+    expect([certainty < 0.7, said(is, vague), said(beside(is), vague)]).toMatchObject([
+      true,
+      { score: 0.6 * certainty },
+      { score: 0.6 },
+    ]);
   });
 });
 
