@@ -154,9 +154,10 @@ function readerOf(schema: z.ZodType): Reader {
   }
   const whole = (inner.def as { format?: string }).format === "safeint";
   return (text) => {
-    if (inner.type === "number" && !(whole ? /^-?[0-9]{1,15}$/ : /^-?[0-9]{1,9}(\.[0-9]{1,9})?$/).test(text))
+    const isNumber = inner.type === "number" && (whole ? /^-?[0-9]{1,15}$/ : /^-?[0-9]{1,9}(\.[0-9]{1,9})?$/).test(text);
+    if (inner.type === "number" && !isNumber && schema.type !== "union")
       throw new InvalidArgumentError(`It must be a ${whole ? "whole " : ""}number.`);
-    const value = inner.type === "number" ? Number(text) : text;
+    const value = isNumber ? Number(text) : text;
     const checked = check(schema, value);
     if (!checked.ok) throw new InvalidArgumentError(`It ${faultsText(checked.faults)}.`);
     return value;

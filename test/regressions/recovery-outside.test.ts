@@ -226,6 +226,31 @@ describe("R6: a match id that was supplied", () => {
   });
 });
 
+it("R6: a match id names a group in a redrive, a merge and the record", async () => {
+  const { group } = await scene.deadGroup("outside/named", 3);
+  const { group_id, failure_match_id } = group;
+  const redrive = (select: object) => scene.as("alice", "POST", "/api/v1/redrives", { select, reason: "named", dry_run: true });
+  const started = await redrive({ failure_match_id });
+  expect([started.status, started.body]).toMatchObject([201, { counts: { selected: 3 }, select: { group_id } }]);
+  expect((await redrive({ group_ids: [failure_match_id] })).body).toMatchObject({ counts: { selected: 3 } });
+  expect(codeOf(await redrive({ failure_match_id: "0193d6a0-0000-7000-8000-000000000002" }))).toEqual([404, "group_not_found"]);
+  expect(codeOf(await redrive({ failure_match_id, group_id }))).toEqual([400, "invalid_request"]);
+
+  const mine = "6f0b2c1e-9f6d-4c53-8a55-0d1f3c6b7a92";
+  const one = await report("E_JOINED", "joined-1", { failure_match_id: mine });
+  const other = await report("E_JOINS", "joined-2", { failure_match_id: "6f0b2c1e-9f6d-4c53-8a55-0d1f3c6b7a93" });
+  const merged = await ask("POST", `/groups/${mine}/merge`, {
+    from: ["6F0B2C1E-9F6D-4C53-8A55-0D1F3C6B7A93"],
+    reason: "the same",
+  });
+  expect([merged.status, merged.body]).toMatchObject([200, { group_id: one.group_id, occurrence_count: 2 }]);
+  expect(await groupOf(other.group_id)).toMatchObject({ merged_into: one.group_id });
+  expect((await ask("POST", `/groups/${mine}/merge`, { from: ["seven"], reason: "the same" })).status).toBe(400);
+  const lines = dataOf(await ask("GET", `/provenance?failure_match_id=${mine}`));
+  expect(lines).toEqual(dataOf(await ask("GET", `/provenance?group_id=${one.group_id}`)));
+  expect(lines.map(({ event_type }) => event_type)).toContain("merged");
+});
+
 describe("resolved in a version", () => {
   it("ends the suggestion; earlier versions are counted and change nothing; that version or a later one is a regression", async () => {
     const { group_id, candidate_id } = await report("E_FIXED", "fixed-1", { version: "1.4.1" });
@@ -280,6 +305,14 @@ describe("on the command line", () => {
     });
     expect((await run("groups", "list", "--failure-match-id", mine)).stdout).toMatch(new RegExp(`^${group_id} `, "m"));
     expect((await run("candidates", "list", "--failure-match-id", mine)).stdout).toContain("E_CLI");
+    const other = await report("E_CLI_2", "cli-2", { failure_match_id: "6f0b2c1e-9f6d-4c53-8a55-0d1f3c6b7a94" });
+    const joined = await run("groups", "merge", mine, "6f0b2c1e-9f6d-4c53-8a55-0d1f3c6b7a94", "--reason", "the same");
+    expect([joined.code, joined.stdout]).toEqual([0, `group ${group_id} has 2 occurrences now\n`]);
+    expect(await groupOf(other.group_id)).toMatchObject({ merged_into: group_id });
+    expect(await run("groups", "merge", mine, "seven", "--reason", "x")).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("failure_match_id"),
+    });
     expect(await run("groups", "show", "seven")).toMatchObject({ code: 2, stderr: expect.stringContaining("failure_match_id") });
   });
 

@@ -1,7 +1,4 @@
-/**
- * `makegood redrive …`. On a terminal `start` freezes the list first, shows it, and asks. Following one to its end is a bar that redraws itself
- * on a terminal, one line for each change elsewhere, silence with --json until the end; it never waits without saying what for.
- */
+/** `makegood redrive …`: `start` shows the list and asks; following one to its end never waits without saying what for. */
 import type { AnswerOf, InputOf } from "../../contract/table.ts";
 import { sleep, systemClock } from "../../platform/clock.ts";
 import { ask, type Conversation, confirmed, family, NO_TERMINAL, type Options, WAIT } from "../conversation.ts";

@@ -15,6 +15,9 @@ export const NOTHING_SAID = "is missing: error_type or error_code, and what was 
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const matchId = v.anyText().regex(UUID, { error: "must be a UUID; absent: it is made from the fingerprint" });
+const error = "must be the number of a group, or a failure_match_id";
+/** How a group is named: its number, or a failure_match_id of its own or one that was supplied. */
+export const groupName = () => z.union([v.numberId(), v.anyText().regex(UUID, { error })], { error });
 export const matchedBy = { failure_match_id: matchId.describe("a group's own, or one that was supplied with a failure") };
 
 const seen = { http_status: v.integer(100, 599), occurrence_count: v.integer(1, 1_000_000_000) };
@@ -62,7 +65,7 @@ const isWord = (text: string): boolean => text.trim() !== "" && text.length <= 2
 const word = v.text().refine(isWord, { error: "must be a word or phrase of at most 200 characters" });
 const noWords = "is missing: what a failure must contain to go to the new group";
 const words = v.list(word, 20, "words or phrases of at most 200 characters", noWords);
-const from = v.list(v.numberId(), 100, "group ids", "is missing: the ids of the groups that join this one");
+const from = v.list(groupName(), 100, "group ids", "is missing: the ids of the groups that join this one");
 
 const groupDetail = group
   .extend({ why: texts, candidate: candidate.nullable(), occurrences: z.array(occurrence) })
@@ -117,6 +120,7 @@ export const GROUP_ROUTES = routes({
   deleteGroupRule: takes("operate", "Forget such a decision, for failures to come", null, asked({ version: v.ifVersion() })),
   listProvenance: lists("Who did what, and why, newest first", provenance, {
     ...v.fields(v.numberId(), "group_id", "candidate_id"),
+    ...matchedBy,
     redrive_id: v.uuid(),
   }),
   getStats: shows("How many groups, decisions, executions, and what came of each action", stats, { query: v.object({}) }),

@@ -5,6 +5,7 @@ import { ITEM_STATES, REDRIVE_STATUSES, VERDICTS } from "../../recovery/redrive/
 import { PERSONS_MODES, REDRIVE_LIMITS } from "../../recovery/redrive/request.ts";
 import { body, lists, okOrCreated, route, routes, shows, takes } from "../route.ts";
 import * as v from "../values.ts";
+import { groupName, matchedBy } from "./groups.ts";
 
 const { canaryMax, ratePerSecondMin, ratePerSecondMax, messagesMax, delayMsMax } = REDRIVE_LIMITS;
 const rate = () => v.number(ratePerSecondMin, ratePerSecondMax);
@@ -70,13 +71,25 @@ export const redriveItem = v.shape("RedriveItem", {
   ...v.instantsOrNull("sent_at", "ended_at"),
 });
 
-const CHOICES = ["group_id", "group_ids", "topic", "tenant_id", "error_code", "since", "until", "redrive_id", "ids"] as const;
+const CHOICES = [
+  "group_id",
+  "failure_match_id",
+  "group_ids",
+  "topic",
+  "tenant_id",
+  "error_code",
+  "since",
+  "until",
+  "redrive_id",
+  "ids",
+] as const;
 
 const select = v
   .object(
     v.optionals({
       group_id: v.numberId(),
-      group_ids: v.list(v.numberId(), REDRIVE_LIMITS.groupsMax, "numbers of groups").describe("in one of these groups"),
+      ...matchedBy,
+      group_ids: v.list(groupName(), REDRIVE_LIMITS.groupsMax, "names of groups").describe("in one of these groups"),
       topic: v.topicName(),
       tenant_id: v.line(LIMITS.tenantIdBytesMax),
       error_code: v.line(LIMITS.errorBytesMax),
@@ -92,6 +105,9 @@ const select = v
   )
   .refine((given) => CHOICES.some((name) => given[name] !== undefined), {
     error: `must name a ${CHOICES.slice(0, -1).join(", ")} or ids: nothing selects everything`,
+  })
+  .refine(({ group_id, failure_match_id }) => group_id === undefined || failure_match_id === undefined, {
+    error: "must name the group by group_id or by failure_match_id, not by both",
   })
   .meta({ id: "RedriveSelect" });
 

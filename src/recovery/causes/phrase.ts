@@ -1,7 +1,4 @@
-/**
- * The phrases of signatures: RE2 on words, compiled when first needed. Each names texts of which one must stand in whatever it matches;
- * where none does the pattern is not asked, so a catalogue of a thousand phrases costs what the few that come near cost.
- */
+/** The phrases of signatures: RE2 on words. A pattern is asked only where a text it cannot do without stands. */
 import { MakegoodError } from "../../message/errors.ts";
 import { type Compiled, compilePattern, type Pattern } from "../rules/pattern.ts";
 

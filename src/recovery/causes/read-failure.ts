@@ -1,7 +1,4 @@
-/**
- * A failure as signatures look at it: its words line by line without addresses and frames, the codes it names, and its status. The
- * texts were written by thousands of programs; split into words they agree more than they seem to.
- */
+/** A failure as signatures look at it: words line by line without addresses and frames, the codes it names, its status. */
 import { frameAt } from "../fingerprint/trace.ts";
 import { wordsOf } from "../rules/code-words.ts";
 import { INPUT_LIMITS } from "../rules/rule.ts";

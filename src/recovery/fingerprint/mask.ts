@@ -1,7 +1,4 @@
-/**
- * The mask: an error text with everything that changes from one failure to the next replaced by a typed placeholder. Pure, one
- * pass from left to right; a mask of a mask is itself. Spaces and control characters become one space.
- */
+/** The mask: what changes from one failure to the next becomes a typed placeholder. One pass; a mask of a mask is itself. */
 import { classOf, DIGIT, endOf, JOINT, LETTER, MARK, QUOTE, SPACE, wordSet } from "./characters.ts";
 import { unitOf, withoutDigits } from "./mask-number.ts";
 import { dateEnd, monthYearEnd, queryEnd, quotedNameEnd, urlEnd } from "./mask-spans.ts";

@@ -1,7 +1,4 @@
-/**
- * The frame of a stack trace where the failure arose, and the message in front of or behind the trace. Knows the traces of
- * JavaScript, Python, Java, Go, C#, Ruby, PHP and Rust; of any other text it says nothing. Looks at a bounded part of the text.
- */
+/** The frame of a stack trace where the failure arose, and the message beside it. Looks at a bounded part of the text. */
 import { mask } from "./mask.ts";
 
 const TRACE_CHARS_MAX = 65_536;

@@ -1,7 +1,4 @@
-/**
- * Error codes as words, so that every spelling of a code is one code: RATE_LIMIT, rate-limited, RateLimitExceeded, 429 and
- * http_429 agree, AUTH is not in AUTHOR and 500 is not in 15000. Linear in the text, which is cut to a limit first.
- */
+/** Error codes as words, so that every spelling is one code: RATE_LIMIT, rate-limited and 429 agree, 500 is not in 15000. */
 import { GENERIC_CODES, KNOWN_CODES, type KnownCode, NOISE_WORDS, STATUS_CODES, STATUS_WORDS } from "./known-codes.ts";
 import { INPUT_LIMITS } from "./rule.ts";
 

@@ -1,7 +1,4 @@
-/**
- * Patterns of rules, by RE2: matching is linear in the text whatever the pattern is, so `^(a+)+$` costs what `a` costs. What would
- * compile to a large program is refused before it is compiled, and texts are cut to a limit before they are matched.
- */
+/** Patterns of rules, by RE2: linear in the text whatever the pattern is. Large programs are refused, texts cut to a limit. */
 import { RE2JS, RE2Set } from "re2js";
 import { errorText } from "../../message/errors.ts";
 import { RULE_LIMITS } from "./rule.ts";

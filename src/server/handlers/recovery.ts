@@ -27,14 +27,20 @@ function inTime<Q extends Asked<"listGroups" | "listCandidates">["query"]>({ sin
   return { ...query, since: instant(since), until: instant(until) };
 }
 
-/** A group is named by its number, or by a failure_match_id: its own, or one that was supplied. */
-async function groupId(recovery: Recovery, asked: Pick<ById, "params">): Promise<number> {
-  const failureMatchId = asked.params.id.toLowerCase();
-  if (!isUuid(failureMatchId)) return numbered("group", asked);
+/** By its number, or by a failure_match_id: its own, or one that was supplied. */
+async function named(recovery: Recovery, name: number | string): Promise<number> {
+  if (typeof name === "number") return name;
+  const failureMatchId = name.toLowerCase();
   const [group] = (await recovery.groups({ failureMatchId, limit: 1 })).data;
   if (group === undefined) throw notFound("group", failureMatchId);
   return group.groupId;
 }
+
+const allNamed = (recovery: Recovery, names: readonly (number | string)[]): Promise<number[]> =>
+  Promise.all([...new Set(names)].map((name) => named(recovery, name)));
+
+const groupId = (recovery: Recovery, asked: Pick<ById, "params">): Promise<number> =>
+  named(recovery, isUuid(asked.params.id.toLowerCase()) ? asked.params.id : numbered("group", asked));
 
 const gone = (deleting: Promise<unknown>): Promise<Reply> => deleting.then(() => DONE);
 
@@ -60,7 +66,9 @@ export const GROUPS: RecoveryHandlers<Exclude<keyof typeof GROUP_ROUTES, keyof t
       return spliced(shape.occurrenceJson(one), "failure_payload", payload ? (one.failurePayload ?? "null") : undefined);
     });
   },
-  mergeGroups: regroups((recovery, id, { from, reason }, actor) => recovery.merge(id, [...new Set(from)], reason, actor)),
+  mergeGroups: regroups(async (recovery, id, { from, reason }, actor) =>
+    recovery.merge(id, await allNamed(recovery, from), reason, actor),
+  ),
   async splitGroup(recovery, asked, actor) {
     const { words, reason } = asked.body;
     const { group, moved } = await recovery.split(await groupId(recovery, asked), words, reason, actor);
@@ -75,8 +83,9 @@ export const GROUPS: RecoveryHandlers<Exclude<keyof typeof GROUP_ROUTES, keyof t
   listGroupRules: async (recovery) => page({ data: await recovery.groupRules() }, (one) => wireOf(groupRule, one)),
   deleteGroupRule: (recovery, { params: { id }, version }, actor) => gone(recovery.deleteGroupRule(id, version ?? null, actor)),
   async listProvenance(recovery, { query }) {
-    const { limit, cursor, ...of } = limited(query);
-    return page(await recovery.provenance(of, { limit, cursor }), shape.provenanceJson);
+    const { limit, cursor, failureMatchId, ...of } = limited(query);
+    const group = failureMatchId === undefined ? {} : { groupId: await named(recovery, failureMatchId) };
+    return page(await recovery.provenance({ ...of, ...group }, { limit, cursor }), shape.provenanceJson);
   },
   getStats: async (recovery) => json(200, shape.statsJson(await recovery.stats())),
 };
@@ -174,7 +183,13 @@ export const REDRIVES: RecoveryHandlers<keyof typeof REDRIVE_ROUTES | "editMessa
   listRedrives: async (recovery, { query }) => page(await recovery.redrives(limited(query)), shape.redriveJson),
   async startRedrive(recovery, asked, actor) {
     const idempotencyKey = asked.body.idempotencyKey ?? headerKey(asked);
-    const { redrive, created } = await recovery.startRedrive({ ...asked.body, idempotencyKey }, actor);
+    const { groupId: group, failureMatchId = group, groupIds, ...rest } = asked.body.select;
+    const select = {
+      ...rest,
+      groupId: failureMatchId === undefined ? undefined : await named(recovery, failureMatchId),
+      groupIds: groupIds && (await allNamed(recovery, groupIds)),
+    };
+    const { redrive, created } = await recovery.startRedrive({ ...asked.body, select, idempotencyKey }, actor);
     return shownRedrive(redrive, created ? 201 : 200);
   },
   getRedrive: async (recovery, asked) => shownRedrive(await recovery.redrive(identified("redrive", asked))),
