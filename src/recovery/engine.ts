@@ -1,7 +1,4 @@
-/**
- * The recovery engine, put together: every folder beside this file is made here and handed what it needs of the others. All state
- * is in the store, so any number of processes run it; what it does without being asked begins with `start` and ends with `stop`.
- */
+/** The recovery engine, put together. All state is in the store, so any number of processes run it. */
 import { errorText } from "../message/errors.ts";
 import type { TopicRecord } from "../message/topic.ts";
 import type { Events } from "../observe/events.ts";

@@ -265,6 +265,45 @@ describe("what is learned", { timeout: 60_000 }, () => {
     );
   });
 
+  it("R13: what cannot be tried for a group leaves it the suggestion", async () => {
+    const settings = { autoExecute: true, autoExecutionsPerHour: 1_000, autoExploreShare: 1 };
+    await onStage(
+      async ({ recovery }) => {
+        const condition = { code: { is: ["DISK_FULL"] } };
+        const rule = {
+          id: "tell_at_once",
+          name: "tell",
+          priority: 95,
+          enabled: true,
+          condition,
+          action: "notify_ops",
+          score: 0.9,
+        };
+        await recovery.putRule("tell_at_once", JSON.stringify(rule), 0, OPS);
+        const nothing = {
+          failureMatchId: null,
+          idempotencyKey: null,
+          sink: null,
+          stackTrace: null,
+          skillId: null,
+          tenantId: null,
+        };
+        for (let n = 0; n < 25; n++) {
+          const said = {
+            errorCode: "DISK_FULL",
+            errorMessage: "no space left",
+            topic: `disk/of-${n}`,
+            failurePayload: `{"n":${n}}`,
+          };
+          await recovery.ingest({ ...nothing, ...said, source: "api", enqueueEvaluation: true }, OPS);
+        }
+        // Nothing can be sent again there, so a retry cannot be tried.
+        expect((await automatic(recovery)).map(({ executionStatus }) => executionStatus)).toEqual(Array(25).fill("succeeded"));
+      },
+      { recovery: settings },
+    );
+  });
+
   it("R13: exploring keeps to its share of what runs by itself in a day", async () => {
     await onStage(
       async (stage) => {

@@ -58,9 +58,16 @@ async function autoExecute(deps: CandidateDeps, candidate: Candidate): Promise<v
   const today = explore === undefined ? null : await recovery.automatic(DAY_MS);
   const instead = today && today.explored + 1 <= settings.autoExploreShare * (today.executions + 1) ? explore : undefined;
   const suggested = `suggested with confidence ${candidate.confidence?.toFixed(2)}`;
-  const reason = instead === undefined ? suggested : `to learn more, in place of ${selectedAction}, which is ${suggested}`;
+  const run = (other: string | undefined) => {
+    const reason = other === undefined ? suggested : `to learn more, in place of ${selectedAction}, which is ${suggested}`;
+    return execute(deps, candidateId, { ...SYSTEM, version, reason }, { instead: other });
+  };
   try {
-    await execute(deps, candidateId, { ...SYSTEM, version, reason }, { instead });
+    // What cannot be tried for this group leaves it the suggestion.
+    await run(instead).catch((error) => {
+      if (instead === undefined || !isMakegoodError(error) || error.code !== "action_refused") throw error;
+      return run(undefined);
+    });
   } catch (error) {
     if (!isMakegoodError(error)) throw error;
     // Refused is an answer: it waits for a person, or for its next evaluation.

@@ -1,7 +1,4 @@
-/**
- * What people decided about groups, as plain data. Rules are looked at before anything is learned, so a decision holds against the
- * learner; the more particular one wins, then the smaller id, so the order of the list means nothing.
- */
+/** What people decided about groups, before anything is learned; the more particular rule wins, then the smaller id. */
 import { MakegoodError } from "../../message/errors.ts";
 import { entry } from "./families.ts";
 import { templateId } from "./learner.ts";

@@ -1,7 +1,4 @@
-/**
- * How many different values a place must have shown before it counts as variable. One configuration for every input: counts
- * only grow as more is seen, so groups are only ever joined, never parted, and the order of arrival does not matter.
- */
+/** How many values a place must have shown to be variable. Counts only grow, so groups are joined and never parted, in any order. */
 const NEVER = Number.POSITIVE_INFINITY;
 
 /**
