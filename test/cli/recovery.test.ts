@@ -111,7 +111,7 @@ describe("deciding", () => {
     expect(await words(`groups merge ${into} ${from}`)).toMatchObject({ code: 2, stderr: expect.stringContaining("--reason") });
     expect(await words(`groups merge ${into} x --reason same`)).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining("whole number"),
+      stderr: expect.stringContaining("number of a group, or a failure_match_id"),
     });
     const merged = await run(["groups", "merge", into, from, "--reason", "the same receiver"]);
     expect([merged.code, merged.stdout]).toEqual([0, `group ${into} has 3 occurrences now\n`]);

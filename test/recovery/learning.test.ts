@@ -298,7 +298,8 @@ describe("what is learned", { timeout: 60_000 }, () => {
           await recovery.ingest({ ...nothing, ...said, source: "api", enqueueEvaluation: true }, OPS);
         }
         // Nothing can be sent again there, so a retry cannot be tried.
-        expect((await automatic(recovery)).map(({ executionStatus }) => executionStatus)).toEqual(Array(25).fill("succeeded"));
+        await until(async () => (await automatic(recovery)).every(({ executionStatus }) => executionStatus === "succeeded"));
+        expect(await automatic(recovery)).toHaveLength(25);
       },
       { recovery: settings },
     );
