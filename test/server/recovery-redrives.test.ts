@@ -93,7 +93,7 @@ describe("a redrive", () => {
     const answer = await start({ select: {}, reason: "x", delay_ms: 1e12, generation_max: 40_000 });
     const errors = answer.body.errors as { field: string; detail: string }[];
     expect(errors.map(({ field }) => field).sort(inOrder)).toEqual(["delay_ms", "generation_max", "select"]);
-    const members = "group_id, group_ids, topic, tenant_id, error_code, since, until, redrive_id or ids";
+    const members = "group_id, failure_match_id, group_ids, topic, tenant_id, error_code, since, until, redrive_id or ids";
     expect(answer.body.detail).toContain(`must name a ${members}: nothing selects everything`);
     expect(JSON.stringify(answer.body)).not.toMatch(/groupId|tenantId|delayMs|generationMax/);
   });
