@@ -4,7 +4,13 @@ import { LongestFirst } from "./test/support/longest-first.ts";
 const soak = process.env.MAKEGOOD_SOAK === "1";
 
 /** What reads the source and the documents. */
-const HOUSE = ["test/house-rules/*.test.ts", "test/docs/docs.test.ts"];
+const HOUSE = [
+  "test/house-rules/*.test.ts",
+  "test/docs/docs.test.ts",
+  "test/docs/traceability.test.ts",
+  "test/docs/printed.test.ts",
+  "test/deploy/alerts.test.ts",
+];
 
 /** What every store is held to, on the one that needs no server. */
 const MEMORY = [

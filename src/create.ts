@@ -2,6 +2,7 @@
  * Wiring: the only file that knows every room. It makes the parts, hands each what it needs of the others as plain objects,
  * starts everything it builds and stops it in the opposite order.
  */
+import type { Archive } from "./archive/archive.ts";
 import { createAcceptance } from "./client/acceptance.ts";
 import { createMessageBuilder } from "./client/build-message.ts";
 import { type Client, createClient } from "./client/client.ts";
@@ -9,17 +10,19 @@ import { createDeliver, type Deliver } from "./client/deliver.ts";
 import type { StoreWatch } from "./client/store-watch.ts";
 import { startBelowWorkers } from "./create/below-workers.ts";
 import { withCarriers } from "./create/carrier-topics.ts";
+import { createMaintenanceSwitch, type RetentionOptions, retentionFaults } from "./create/maintenance-jobs.ts";
+import { openEvidence } from "./create/open-evidence.ts";
 import { type FallbackOptions, openFallback } from "./create/open-fallback.ts";
 import { type OpenedRecovery, openRecovery, replayUncarriedOf } from "./create/open-recovery.ts";
+import { openVerify, type VerifyOptions } from "./create/open-verify.ts";
 import { type BesideStatus, homeFault, openBeside } from "./create/recovery-beside.ts";
 import { tick } from "./create/tick.ts";
 import { createWatches } from "./create/watches.ts";
 import { workOff } from "./create/work-off.ts";
 import { onDemand, withoutClose } from "./create/wrapped-sink.ts";
-import { pruneAudit } from "./maintenance/jobs/prune-audit.ts";
-import { pruneSettled } from "./maintenance/jobs/prune-settled.ts";
-import { reclaimExpired } from "./maintenance/jobs/reclaim-expired.ts";
-import { type Maintenance, startMaintenance } from "./maintenance/maintenance.ts";
+import type { Evidence, EvidenceOptions } from "./evidence/evidence.ts";
+import { openLevels } from "./levels/sources.ts";
+import type { Jobs } from "./maintenance/by-hand.ts";
 import { MakegoodError } from "./message/errors.ts";
 import { DEFAULTS } from "./message/limits.ts";
 import { issueText, type StandardResult, type StandardSchemaV1 } from "./message/standard-schema.ts";
@@ -28,6 +31,7 @@ import { WORKER } from "./message/worker-note.ts";
 import { type LogSetting, logFault, startLog } from "./observe/default-log.ts";
 import { createEvents, type EventListener, type Events } from "./observe/events.ts";
 import type { Finding } from "./observe/finding.ts";
+import type { LevelSources } from "./observe/level-sources.ts";
 import type { Log } from "./observe/log.ts";
 import { type Clock, systemClock } from "./platform/clock.ts";
 import { createIds } from "./platform/ids.ts";
@@ -41,26 +45,26 @@ import { functionSink, type Handler, reject } from "./sink/function.ts";
 import type { Sink } from "./sink/sink.ts";
 import { faultText, type SinkDeps } from "./sink/sink-kind.ts";
 import { createSink } from "./sink/sinks.ts";
-import { auditOf } from "./store/audit.ts";
 import type { Ladder } from "./store/fallback.ts";
 import type { Store } from "./store/store.ts";
 import type { AnyTopic } from "./topic/topic.ts";
 import { TopicTable } from "./topic/topic-table.ts";
+import type { Verify } from "./verify/verify.ts";
 import { Breakers } from "./worker/breaker/breakers.ts";
 import { Dispatcher } from "./worker/dispatcher.ts";
 import type { StopOptions, Ticked, TickOptions, WorkedOff, Worker, WorkOffOptions, WorkOptions } from "./worker/worker.ts";
 
-export interface MakegoodOptions extends FallbackOptions {
+export interface MakegoodOptions extends FallbackOptions, RetentionOptions {
   readonly store: Store;
   readonly topics?: readonly AnyTopic[] | undefined;
   /** Attempts at once in one worker. */
   readonly concurrency?: number | undefined;
   readonly pollMs?: number | undefined;
   readonly drainMs?: number | undefined;
-  /** How long settled messages are kept. */
-  readonly keptMs?: number | undefined;
-  /** How long audit records are kept, where the store has any; absent: for ever. */
-  readonly auditKeptMs?: number | null | undefined;
+  /** Keys that sign the evidence of audit and provenance, and where it is copied to; absent: unsigned, and in the store only. */
+  readonly evidence?: EvidenceOptions | undefined;
+  /** Conservation: its witness, and places beside the store. */
+  readonly verify?: VerifyOptions | undefined;
   /** CIDR ranges that sinks from the API may dial although they are private. */
   readonly sinkAllow?: readonly string[] | undefined;
   /** Settings of the recovery engine; false: there is none, and nothing is ingested. */
@@ -94,6 +98,14 @@ export interface Makegood extends Client, AsyncDisposable {
   readonly ladder: Pick<Ladder, "status" | "drain" | "put">;
   /** Why messages died, and what to do about it; null where the store keeps no such records. */
   readonly recovery: Recovery | null;
+  /** Seals, verifies and proves audit and provenance; null where the store keeps none. */
+  readonly evidence: Evidence | null;
+  /** The maintenance jobs, to be run by hand. */
+  readonly jobs: Jobs;
+  /** Records that retention took away; null where the store keeps none. */
+  readonly archive: Archive | null;
+  /** Whether everything that was accepted is accounted for. */
+  readonly verify: Verify;
   /** How the home that was given to recovery beside the store stands; null: there is none. */
   recoveryBeside(): BesideStatus | null;
   /** Whether the primary store has been opened: false while it is away since the start. */
@@ -102,6 +114,8 @@ export interface Makegood extends Client, AsyncDisposable {
   whenOpened(signal?: AbortSignal): Promise<void>;
   /** How the primary store stands, from the last time it was asked; never waits for it unless told to. */
   readonly watch: Pick<StoreWatch, "state" | "fresh" | "often" | "acknowledge">;
+  /** What gauges are read from; a part that knows a number adds its source. */
+  readonly levels: LevelSources;
   /** Everything that is not as it should be, as far as this process knows. */
   findings(): Finding[];
   /** Starts delivering; the first worker also starts maintenance. */
@@ -137,11 +151,10 @@ export async function createMakegood(options: MakegoodOptions): Promise<Makegood
     if (!options.sharedStore) await store.close().catch(() => {});
     throw error;
   });
-  const { ladder } = fallback;
-  const watch = createWatches(store, options.secondary ?? null, fallback.opened, { clock, events, ladder });
+  const { ladder, opened, whenOpened } = fallback;
+  const watch = createWatches(store, options.secondary ?? null, opened, { clock, events, ladder });
   const acceptance = createAcceptance({ store, clock, random, events, watch: watch.primary });
   const builder = createMessageBuilder({ topics, declared, ids });
-  const { opened, whenOpened } = fallback;
   const accepting = { opened, whenOpened, keysMovedUp: ladder.keysMovedUp, acceptance, builder };
   const beside = await openBeside(options, { store, topics, events, notice, ids, clock, random, create: createMakegood });
   const replayUncarried = beside?.replayUncarried ?? replayUncarriedOf(store);
@@ -160,7 +173,9 @@ export async function createMakegood(options: MakegoodOptions): Promise<Makegood
   const pollMs = options.pollMs ?? DEFAULTS.pollMs;
   const lower = { secondary: options.secondary ?? null, pollMs };
   const below = startBelowWorkers({ ...lower, ladder, topics, breakers, events, ids, clock, random });
-  const maintenance = createMaintenanceSwitch(options, { store, topics, events, ids, clock, random });
+  const evidence = openEvidence(options.evidence, store, events);
+  const verify = openVerify(options, { store, clock, events });
+  const maintenance = createMaintenanceSwitch(options, { ...parts, sinkDeps, evidence, verify });
   const workers = new Set<Worker>();
   let closing: Promise<void> | undefined;
 
@@ -215,23 +230,24 @@ export async function createMakegood(options: MakegoodOptions): Promise<Makegood
     closing ??= shutDown(stop);
     return closing;
   };
-  const { deliver } = direct;
-  const recoveryOrNull = recovery?.recovery ?? null;
-  const findings = () => [...watch.findings(), ...(beside?.findings() ?? [])];
-  const status = { opened, whenOpened, watch: watch.primary, findings, recoveryBeside: () => beside?.status() ?? null };
+  const findings = () => [watch, verify, maintenance, ...(beside ? [beside] : [])].flatMap((one) => one.findings());
+  const known = { watch: watch.primary, findings, levels: openLevels(options, clock) };
+  const status = { opened, whenOpened, ...known, recoveryBeside: () => beside?.status() ?? null };
   const off = { store, topics, ladder, opened, events, clock, work };
   const working: Pick<Makegood, "work" | "workOff" | "tick"> = {
     work,
     workOff: (how = {}) => workOff(off, how),
     tick: (how) => tick(off, how),
   };
-  const whole = { ...client, ...status, ...working, deliver, ladder, recovery: recoveryOrNull, store, events, log, clock };
+  const { jobs, archive } = maintenance;
+  const kept = { recovery: recovery?.recovery ?? null, evidence, verify, jobs, archive };
+  const whole = { ...client, ...status, ...working, ...kept, deliver: direct.deliver, ladder, store, events, log, clock };
   return { ...whole, close, [Symbol.asyncDispose]: () => close() };
 }
 
 function checkOptions(options: MakegoodOptions): void {
   const { concurrency, pollMs, drainMs, keptMs, openWithinMs, log, topics = [] } = options;
-  const problems: string[] = [logFault(log), homeFault(options)].filter((fault) => fault !== null);
+  const problems: string[] = [logFault(log), homeFault(options), ...retentionFaults(options)].filter((fault) => fault !== null);
   const atLeast = (name: string, value: number | undefined, min: number): void => {
     if (value !== undefined && !(Number.isFinite(value) && value >= min))
       problems.push(`${name} must be a number from ${min} on`);
@@ -297,54 +313,4 @@ function handlerSink({ schema, handler }: AnyTopic, clock: Clock | undefined): S
     return result instanceof Promise ? result.then(run) : run(result);
   };
   return functionSink(judged, { clock });
-}
-
-interface MaintenanceParts {
-  readonly store: Store;
-  readonly topics: TopicTable;
-  readonly events: Events;
-  readonly ids: () => string;
-  readonly clock: Clock;
-  readonly random: Random;
-}
-
-/** Maintenance runs while at least one worker does; taking lost leases back belongs to every worker, retention may be declined. */
-function createMaintenanceSwitch({ keptMs, auditKeptMs, pollMs }: MakegoodOptions, parts: MaintenanceParts) {
-  const { store, events, clock, random } = parts;
-  const owner = `maintenance-${parts.ids()}`;
-  const rulesOf = async (topic: string) => {
-    if (!parts.topics.entry(topic)) await parts.topics.find(topic);
-    return parts.topics.entry(topic)?.rules;
-  };
-  // A lost message comes back within its lease and this long.
-  const everyMs = Math.min(5_000, Math.max(1_000, pollMs ?? DEFAULTS.pollMs));
-  const reclaim = reclaimExpired({ store, owner, random, events, rulesOf, everyMs });
-  const prune = pruneSettled({ store, events, keptMs: keptMs ?? DEFAULTS.deliveredKeptMs });
-  const audit = auditOf(store);
-  const retention = audit ? [prune, pruneAudit({ audit, events, keptMs: auditKeptMs ?? null })] : [prune];
-  const sets = [{ jobs: [reclaim] }, { jobs: retention }].map(({ jobs }) => ({
-    jobs,
-    holders: 0,
-    running: null as Maintenance | null,
-  }));
-
-  return {
-    /** Returns how to let go of it again. */
-    hold(all: boolean): () => Promise<void> {
-      const held = all ? [...sets] : sets.slice(0, 1);
-      for (const set of held) {
-        set.holders++;
-        set.running ??= startMaintenance({ store, owner, clock, random, events, jobs: set.jobs });
-      }
-      return async () => {
-        for (const set of held.splice(0)) {
-          set.holders--;
-          if (set.holders > 0) continue;
-          const { running } = set;
-          set.running = null;
-          await running?.stop();
-        }
-      };
-    },
-  };
 }

@@ -3,6 +3,7 @@ import type { Command } from "commander";
 import type { RouteId } from "../contract/addresses.ts";
 import { ApiError, answeredBy, type Client, createClient } from "../contract/http-client.ts";
 import type { AnswerOf, InputOf } from "../contract/table.ts";
+import { unreachable } from "../doctor/server.ts";
 import { errorText, isMakegoodError } from "../message/errors.ts";
 import type { Config } from "../server/config/config.ts";
 import type { SettingName } from "../server/config/settings.ts";
@@ -91,12 +92,6 @@ function refusalWords({ errors, code, message, problem }: ApiError): string[] {
   const more = Number(problem.errors_more ?? 0);
   if (words.length === 1 && more === 0) return [`${words[0]} (${code})`];
   return [`${words.length + more} things are wrong (${code}):`, ...words, ...(more > 0 ? [`and ${more} more`] : [])];
-}
-
-/** What fetch throws says little, its cause says why. */
-export function unreachable(url: string, error: unknown): string {
-  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-  return `cannot reach ${url}: ${errorText(cause)}: is \`makegood serve\` running there?`;
 }
 
 function failureText(error: unknown, config: Config): string {

@@ -1,5 +1,6 @@
 /** Where a command reads and writes, and what its exit code says. Nothing that it prints for people can steer a terminal. */
 import { readFile } from "node:fs/promises";
+import { resolve } from "node:path";
 import { createInterface } from "node:readline/promises";
 import { buffer } from "node:stream/consumers";
 import { errorText } from "../message/errors.ts";
@@ -15,6 +16,8 @@ export const EXIT = {
   unreachable: 2,
   notFound: 3,
   conflict: 4,
+  /** verify: neither whole nor broken, because something could not be looked at. */
+  notProven: 5,
 } as const;
 
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
@@ -95,7 +98,7 @@ export function tell({ io, json }: { readonly io: Io; readonly json: boolean }, 
 
 export async function readInput(io: Io, file: string | undefined, what: string): Promise<string> {
   try {
-    const bytes = file === undefined || file === "-" ? await io.stdin() : await readFile(file);
+    const bytes = file === undefined || file === "-" ? await io.stdin() : await readFile(resolve(io.cwd, file));
     if (bytes === null) throw new Error("nothing was given: use an option, --file, or standard input");
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch (error) {

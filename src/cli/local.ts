@@ -6,6 +6,7 @@ import { createLog, type Log } from "../observe/log.ts";
 import { systemClock } from "../platform/clock.ts";
 import { createApp } from "../server/app.ts";
 import type { Config } from "../server/config/config.ts";
+import { evidenceOptions } from "../server/evidence-options.ts";
 import { kernelOf } from "../server/kernel.ts";
 import { openStore } from "../server/open-store.ts";
 import { makegoodOptions } from "../server/serve.ts";
@@ -19,12 +20,13 @@ export async function openLocal(io: Io, config: Config, access: Access) {
   const log = warnings(io);
   const opened = await openStore(config, log, undefined, access);
   try {
-    const options = { ...makegoodOptions(config, opened.store, systemClock), recoveryHome: opened.recoveryHome };
+    const evidence = await evidenceOptions(config, log, systemClock, false);
+    const options = { ...makegoodOptions(config, opened.store, systemClock), recoveryHome: opened.recoveryHome, evidence };
     const mg = await createMakegood(access === "look" ? { ...options, topics: [] } : options);
     const abandoned = (topic: string) => isAbandoned(mg.store, config, topic);
     const kernel = kernelOf({ config, mg, log, clock: systemClock, worker: null, draining: () => false, abandoned });
     const { fetch } = createApp({ kernel, tokens: [], anonymous: actor(), hosts: null });
-    return { fetch, close: () => mg.close().then(opened.release) };
+    return { mg, fetch, close: () => mg.close().then(opened.release) };
   } catch (error) {
     await opened.release();
     throw error;

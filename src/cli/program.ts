@@ -15,10 +15,16 @@ const COMMANDS: Readonly<Record<string, Load>> = {
   "groups suggest": () => import("./commands/groups.ts"),
   "candidates approve reject execute": () => import("./commands/candidates.ts"),
   redrive: () => import("./commands/redrive.ts"),
+  "audit evidence": () => import("./commands/audit.ts"),
   "evaluate rules causes actions whatif recovery": () => import("./commands/rules.ts"),
+  "jobs archive": () => import("./commands/jobs.ts"),
   journal: () => import("./commands/journal.ts"),
-  "import check-redis": () => import("./commands/redis.ts"),
+  "export import": () => import("./commands/transfer.ts"),
+  streams: () => import("./commands/streams.ts"),
+  "backup restore": () => import("./commands/backup.ts"),
+  "check-redis": () => import("./commands/redis.ts"),
   migrate: () => import("./commands/migrate.ts"),
+  verify: () => import("./commands/verify.ts"),
   doctor: () => import("./commands/doctor.ts"),
   completion: () => import("./commands/completion.ts"),
 };
@@ -32,7 +38,7 @@ function loaders(args: readonly string[]): Load[] {
 }
 
 const AFTER_HELP = `
-Exit codes: 0 done, 1 failed, 2 wrong arguments or configuration, 3 not found, 4 conflict.
+Exit codes: 0 done, 1 failed, 2 wrong arguments or configuration, 3 not found, 4 conflict, 5 not proven.
 With MAKEGOOD_URL (and MAKEGOOD_TOKEN) commands ask that server; without it they open the store themselves.`;
 
 export async function runProgram(io: Io, args: readonly string[]): Promise<ExitCode> {

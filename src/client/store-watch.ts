@@ -53,6 +53,7 @@ export interface StoreWatch {
 }
 
 const SELDOM_MS = 60_000;
+const FIRST_MS = 1_000;
 const DURABILITY_MS = 60_000;
 const NO_ANSWER_MS = 5_000;
 /** How long a loss is shown: longer than a night. */
@@ -76,6 +77,10 @@ export function startStoreWatch(options: StoreWatchOptions): StoreWatch {
   /** What it survived at best, and since when it is less. */
   let survives = { best: store.traits.survives, now: store.traits.survives, sinceMs: born.wallMs };
 
+  /** Before it is open, what it says of itself is a guess. */
+  const wasOpen = options.opened();
+  let told = false;
+
   const reason = (): string | null => error ?? full ?? (options.opened() ? null : "it has not been opened yet");
   let reported = reason();
   const noted = (): void => {
@@ -84,8 +89,16 @@ export function startStoreWatch(options: StoreWatchOptions): StoreWatch {
   };
 
   function follow(checked: Checked): void {
-    const { survives: now } = store.traits;
-    if (now !== survives.now) {
+    const { survives: now, processes } = store.traits;
+    const first = !told;
+    told = true;
+    if (first && (now === survives.now || !wasOpen)) {
+      // Settings under which a power cut loses what was accepted are said at the start: no change would tell of them.
+      if (processes === "many" && now !== "power-loss") {
+        events.emit({ type: "durability", store: name, survives: now, before: "unknown" });
+      }
+      survives = { best: now, now, sinceMs: clock.wallMs() };
+    } else if (now !== survives.now) {
       events.emit({ type: "durability", store: name, survives: now, before: survives.now });
       const best = ORDER.indexOf(now) > ORDER.indexOf(survives.best) ? now : survives.best;
       survives = { best, now, sinceMs: clock.wallMs() };
@@ -124,10 +137,11 @@ export function startStoreWatch(options: StoreWatchOptions): StoreWatch {
   const loop = startLoop({
     clock: inBackground(clock),
     step: async () => {
-      // The caller has just opened it.
+      // The caller has just opened it, and those who listen for what is found are not there yet.
+      const soon = first;
       if (!first) await ask();
       first = false;
-      return everyMs();
+      return soon ? Math.min(FIRST_MS, everyMs()) : everyMs();
     },
     failed: () => everyMs(),
   });

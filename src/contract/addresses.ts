@@ -1,5 +1,6 @@
 /** Every address of the API by name. It loads nothing, so that the client can be small and run in a browser. */
 const RECOVERY = "/api/v1/recovery";
+const AUDIT = "/api/v1/audit";
 const REDRIVES = "/api/v1/redrives";
 const TOPIC = "/api/v1/topics/{namespace}/{name}";
 
@@ -27,8 +28,28 @@ export const ADDRESSES = {
   cancelMessage: ["POST", "/api/v1/messages/{id}/cancel"],
   rescheduleMessage: ["POST", "/api/v1/messages/{id}/reschedule"],
   editMessage: ["POST", "/api/v1/messages/{id}/edit"],
+  listJobs: ["GET", "/api/v1/jobs"],
+  runJob: ["POST", "/api/v1/jobs/{name}/run"],
+  listArchives: ["GET", "/api/v1/archives"],
+  readArchive: ["GET", "/api/v1/archives/{id}"],
+  verifyArchive: ["GET", "/api/v1/archive/verification"],
   acknowledgeLoss: ["POST", "/api/v1/store/acknowledge-loss"],
-  recordAudit: ["POST", "/api/v1/audit/{type}"],
+  listAudit: ["GET", AUDIT],
+  exportAudit: ["GET", `${AUDIT}/export`],
+  listAuditHolds: ["GET", `${AUDIT}/holds`],
+  // Before the one that takes a type: no type has this name.
+  holdAudit: ["POST", `${AUDIT}/holds`],
+  releaseAuditHold: ["POST", `${AUDIT}/holds/{id}/release`],
+  getAudit: ["GET", `${AUDIT}/records/{id}`],
+  eraseAudit: ["POST", `${AUDIT}/records/{id}/erase`],
+  recordAudit: ["POST", `${AUDIT}/{type}`],
+  getEvidence: ["GET", "/api/v1/evidence"],
+  verifyEvidence: ["GET", "/api/v1/evidence/verify"],
+  listEvidenceBlocks: ["GET", "/api/v1/evidence/blocks"],
+  proveRecord: ["GET", "/api/v1/evidence/proof"],
+  showConservation: ["GET", "/api/v1/verify"],
+  verify: ["POST", "/api/v1/verify"],
+  findIds: ["POST", "/api/v1/verify/ids"],
   ingestFailure: ["POST", `${RECOVERY}/ingest`],
   evaluateFailure: ["POST", `${RECOVERY}/evaluate`],
   suggestFailure: ["POST", `${RECOVERY}/suggest`],

@@ -1,4 +1,4 @@
-/** The addresses of messages and audit records. Bodies with a payload are read by a scanner (I8), and a test compares both. */
+/** The addresses of messages. Bodies with a payload are read by a scanner (I8), and a test compares both. */
 import { z } from "zod";
 import { LIMITS } from "../message/limits.ts";
 import { RESOLUTIONS, STATUSES } from "../message/message.ts";
@@ -86,10 +86,6 @@ const taken = z.union([accepted, z.strictObject({ data: z.array(accepted) })]);
 const CONTRADICTED = ["payload_rejected_by_schema", "key_conflict"] as const;
 const NOT_EDITED = [...CONTRADICTED, "needs_postgres", "nobody_delivers", "carried"] as const;
 
-const recorded = z
-  .looseObject({ event_id: z.string(), status: z.enum(["stored", "duplicate", "queued"]) })
-  .meta({ id: "AuditAnswer" });
-const record = z.looseObject({}).describe("a record of the type, whole or in the short form of the audit stream");
 const acknowledged = z.strictObject({ acknowledged: z.literal(true) });
 const delay_ms = v.integer(0, LIMITS.delayMsMax).describe("milliseconds from now");
 const listed = {
@@ -103,7 +99,6 @@ const LIST = "Messages, newest first, by topic, status, resolution, tenant or ke
 const REPLAY = "Put a dead letter or a held message back, due now, with a new budget of attempts";
 const EDIT = "Send a dead letter again with another payload: a new message, and the old one is resolved";
 const LOSS = "Say that one knows what the store lost, so that health stops saying it";
-const AUDIT = "Record what was done: 201 stored, 200 it was there already, 202 queued durably";
 
 export const MESSAGE_ROUTES = routes({
   listMessages: lists(LIST, z.union([message, withPayload]), listed, ["invalid_message"]),
@@ -125,13 +120,4 @@ export const MESSAGE_ROUTES = routes({
     errors: [...REFUSED, "invalid_message", ...NOT_EDITED],
   }),
   acknowledgeLoss: takes("operate", LOSS, acknowledged, body("intervention", v.object({ reason: v.reason() }))),
-  recordAudit: route(
-    "accept",
-    AUDIT,
-    { 200: recorded, 201: recorded, 202: recorded },
-    {
-      body: exactBody("audit", record),
-      errors: ["not_found", "key_conflict", "store_full", "needs_postgres"],
-    },
-  ),
 });

@@ -1,12 +1,15 @@
 /** Every route by its name, and the types that follow from them for handlers and callers. */
 import { z } from "zod";
 import { ADDRESSES, type RouteId } from "./addresses.ts";
+import { AUDIT_ROUTES } from "./audit.ts";
 import { MESSAGE_ROUTES } from "./messages.ts";
+import { OPERATION_ROUTES } from "./operations.ts";
 import { CANDIDATE_ROUTES } from "./recovery/candidates.ts";
 import { GROUP_ROUTES } from "./recovery/groups.ts";
 import { REDRIVE_ROUTES } from "./recovery/redrives.ts";
 import { type Route, route, routes } from "./route.ts";
 import { TOPIC_ROUTES } from "./topics.ts";
+import { VERIFY_ROUTES } from "./verify.ts";
 
 const TEXT = { type: "text/plain" };
 const HTML = { type: "text/html" };
@@ -27,15 +30,21 @@ const PROBE_ROUTES = routes({
 export const ROUTES: typeof PROBE_ROUTES &
   typeof TOPIC_ROUTES &
   typeof MESSAGE_ROUTES &
+  typeof AUDIT_ROUTES &
+  typeof OPERATION_ROUTES &
   typeof GROUP_ROUTES &
   typeof CANDIDATE_ROUTES &
-  typeof REDRIVE_ROUTES = {
+  typeof REDRIVE_ROUTES &
+  typeof VERIFY_ROUTES = {
   ...PROBE_ROUTES,
   ...TOPIC_ROUTES,
   ...MESSAGE_ROUTES,
+  ...AUDIT_ROUTES,
+  ...OPERATION_ROUTES,
   ...GROUP_ROUTES,
   ...CANDIDATE_ROUTES,
   ...REDRIVE_ROUTES,
+  ...VERIFY_ROUTES,
 } satisfies Record<RouteId, Route>;
 
 type Routes = typeof ROUTES;

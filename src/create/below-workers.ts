@@ -7,6 +7,7 @@ import { reclaimExpired } from "../maintenance/jobs/reclaim-expired.ts";
 import { type Maintenance, startMaintenance } from "../maintenance/maintenance.ts";
 import { type Events, eventsOf } from "../observe/events.ts";
 import { type Clock, inBackground, within } from "../platform/clock.ts";
+import type { JobTurn } from "../platform/job.ts";
 import { startLoop } from "../platform/loop.ts";
 import type { Random } from "../platform/random.ts";
 import type { Ladder } from "../store/fallback.ts";
@@ -69,8 +70,8 @@ export function startBelowWorkers(options: BelowWorkersOptions): { close(drainMs
     const rulesOf = (topic: string) => topics.entry(topic)?.rules;
     const store = { reclaim: secondary.reclaim.bind(secondary), settle: secondary.settle.bind(secondary) };
     const reclaim = reclaimExpired({ store, owner, random, events, rulesOf, everyMs: RECLAIM_MS });
-    const run = async (signal: AbortSignal): Promise<void> => {
-      if (away()) await reclaim.run(signal);
+    const run = async (signal: AbortSignal, turn: JobTurn): Promise<void> => {
+      if (away()) await reclaim.run(signal, turn);
     };
     const whenAway = { ...reclaim, run };
     reclaiming = startMaintenance({ store: secondary, owner, clock, random, events, jobs: [whenAway] });

@@ -1,16 +1,19 @@
 /**
- * A leadership lease, renewed at a third of its time and given up when stopped. It only decides who does a chore that one
- * process may as well do for all; a leader that stalled past its lease does no harm (I9).
+ * A leadership lease, renewed at a third of its time and given up when stopped. It decides who does a chore that one process may as well
+ * do for all, and gives that one a fence: what it writes is refused by the store once the lease has run out or another one leads (I9).
  */
 import { errorText } from "../message/errors.ts";
 import type { Events } from "../observe/events.ts";
 import { backoffMs } from "../platform/backoff.ts";
 import type { Clock } from "../platform/clock.ts";
+import type { Fence } from "../platform/job.ts";
 import { startLoop } from "../platform/loop.ts";
 import type { Store } from "../store/store.ts";
 
 export interface Leader {
   readonly held: boolean;
+  /** Null while it is not held. */
+  fence(): Fence | null;
   stop(): Promise<void>;
 }
 
@@ -24,8 +27,9 @@ export interface LeaderOptions {
 }
 
 const AGAIN = { firstMs: 1_000, maxMs: 5_000 };
+const LEASE_MS = 30_000;
 
-export function startLeader({ store, name, owner, clock, events, ttlMs = 15_000 }: LeaderOptions): Leader {
+export function startLeader({ store, name, owner, clock, events, ttlMs = LEASE_MS }: LeaderOptions): Leader {
   let until = Number.NEGATIVE_INFINITY;
   let term = "";
   const loop = startLoop({
@@ -46,15 +50,17 @@ export function startLeader({ store, name, owner, clock, events, ttlMs = 15_000 
       return backoffMs(AGAIN, consecutive);
     },
   });
+  const held = (): boolean => clock.monotonicMs() < until;
   return {
     get held() {
-      return clock.monotonicMs() < until;
+      return held();
     },
+    fence: () => (held() ? { name, owner, term } : null),
     async stop() {
-      const held = this.held;
+      const mine = held();
       await loop.stop();
       // The lease runs out by itself; giving it up only lets the next one begin sooner.
-      if (held) await store.lead(name, owner, 0).catch(() => undefined);
+      if (mine) await store.lead(name, owner, 0).catch(() => undefined);
     },
   };
 }

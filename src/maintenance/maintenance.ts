@@ -1,8 +1,8 @@
 /**
  * Runs the maintenance jobs: each in a loop of its own, so that a slow or failing one holds up no other, and those that
- * one process can do for all only under leadership.
+ * one process can do for all only under leadership, whose fence each of their writes carries.
  */
-import { errorText } from "../message/errors.ts";
+import { errorText, isMakegoodError } from "../message/errors.ts";
 import type { Events } from "../observe/events.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { MaintenanceJob } from "../platform/job.ts";
@@ -10,6 +10,7 @@ import { startLoop } from "../platform/loop.ts";
 import type { Random } from "../platform/random.ts";
 import type { Store } from "../store/store.ts";
 import { startLeader } from "./leader.ts";
+import { runJob } from "./run-job.ts";
 
 export interface Maintenance {
   stop(): Promise<void>;
@@ -35,14 +36,17 @@ export function startMaintenance(options: MaintenanceOptions): Maintenance {
     const loop = startLoop({
       clock,
       step: async (signal) => {
-        const runs = first || job.where === "each" || leader?.held;
-        const nextMs = runs ? await job.run(signal) : undefined;
+        const fence = job.where === "leader" ? (leader?.fence() ?? null) : null;
+        const runs = first || job.where === "each" || fence !== null;
+        const turn = { dryRun: false, batchSize: null, fence };
+        const nextMs = runs ? (await runJob(job, turn, signal, { clock, events })).nextMs : undefined;
         first = false;
         // Processes that were started together drift apart.
         return nextMs ?? job.everyMs * (0.9 + random.next() * 0.2);
       },
       failed: (error, consecutive) => {
-        events.emit({ type: "store_error", during: job.name, error: errorText(error), consecutive });
+        const lost = isMakegoodError(error) && error.code === "leadership_lost";
+        if (!lost) events.emit({ type: "store_error", during: job.name, error: errorText(error), consecutive });
         return Math.min(Math.max(job.everyMs, 1_000), 60_000);
       },
     });

@@ -38,6 +38,12 @@ export const ERROR_CODES = {
   invalid_action: { status: 400, retryable: false },
   group_not_found: { status: 404, retryable: false },
   candidate_not_found: { status: 404, retryable: false },
+  record_not_found: { status: 404, retryable: false },
+  hold_not_found: { status: 404, retryable: false },
+  /** A legal hold keeps the record. */
+  record_held: { status: 409, retryable: false },
+  /** The record is in no block of evidence yet. */
+  not_sealed: { status: 409, retryable: true },
   rule_not_found: { status: 404, retryable: false },
   cause_not_found: { status: 404, retryable: false },
   action_not_found: { status: 404, retryable: false },
@@ -56,6 +62,10 @@ export const ERROR_CODES = {
   nobody_delivers: { status: 409, retryable: false },
   /** A copy of the message is on its way to another receiver; sent as well, both would get it. */
   carried: { status: 409, retryable: true },
+  /** A job's write came after its leadership had ended: nothing was written, and the next leader does it. */
+  leadership_lost: { status: 409, retryable: true },
+  job_not_found: { status: 404, retryable: false },
+  archive_not_found: { status: 404, retryable: false },
   durable_entries_left: { status: 500, retryable: false },
   invalid_config: { status: 500, retryable: false },
   embedded_failed: { status: 500, retryable: false },

@@ -45,6 +45,8 @@ export const DEFAULTS = {
   pollMs: 1_000,
   drainMs: 30_000,
   deliveredKeptMs: 7 * 24 * 3_600_000,
+  /** Open dead letters before health says that there are many. */
+  deadLettersMax: 100,
   breakerFailures: 5,
   breakerWindowMs: 60_000,
   breakerCooldownMs: 30_000,

@@ -43,6 +43,8 @@ export interface TopicDefinition {
   /** How many attempts at once over all processes; absent: as many as there are places for. */
   readonly concurrencyTotal?: number | undefined;
   readonly ordering: Ordering;
+  /** Which field of the payload is an amount that conservation sums, its members joined by dots: `amount_micro`, `turn.cost`; absent: none. */
+  readonly moneyField?: string | undefined;
   /** Where the recovery engine brings a dead letter instead, when a person chooses so; absent: nowhere. */
   readonly fallback?: SinkConfig | undefined;
   /** What the recovery engine calls to undo the effect of a dead letter; absent: nothing does. */
@@ -52,6 +54,11 @@ export interface TopicDefinition {
 /** The sinks of a topic beside its own; each delivers from a topic of the recovery engine's. */
 export const CARRIERS = ["fallback", "compensation"] as const;
 export type Carrier = (typeof CARRIERS)[number];
+
+const CREDENTIAL = /auth|cookie|token|secret|passw|api-?key|signature|credential/i;
+
+/** Whether the value of a header with this name is hardly for everybody's eyes. */
+export const holdsCredential = (header: string): boolean => CREDENTIAL.test(header);
 
 export type TopicSource = "api" | "file" | "code";
 

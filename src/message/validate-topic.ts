@@ -23,6 +23,9 @@ export function attemptTimeoutMs(sink: SinkConfig, leaseMs: number): number {
   return sink.kind === "function" ? asked : Math.min(asked, leaseMs - leaseHeadroomMs(leaseMs));
 }
 
+/** Members by name, from the outside in; a list has its places as numbers. */
+const MONEY_FIELD = /^(?=.{1,200}$)[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$/;
+
 /** Everything that is wrong with a definition, as sentences; none: it may be stored. */
 export function topicProblems(topic: TopicDefinition): string[] {
   const problems: string[] = [];
@@ -47,6 +50,8 @@ export function topicProblems(topic: TopicDefinition): string[] {
   }
   range("schemaVersion", topic.schemaVersion, 0, TOPIC_LIMITS.schemaVersionMax);
   if (!["none", "key", "strict"].includes(topic.ordering)) problems.push("ordering must be none, key or strict");
+  if (topic.moneyField !== undefined && !MONEY_FIELD.test(topic.moneyField))
+    problems.push("moneyField must be the names of members, joined by dots, at most 200 characters");
   problems.push(...retryProblems(topic.retry));
   for (const field of ["sink", ...CARRIERS] as const) {
     const problem = leaseProblem(topic[field], topic.leaseMs);

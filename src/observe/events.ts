@@ -80,6 +80,35 @@ export type MakegoodEvent =
       readonly changed: RedriveNumbers;
     }
   | { readonly type: "pruned"; readonly count: number }
+  /** A maintenance job ended, in the loop or by hand. `skipped`: another process holds what it needs. */
+  | {
+      readonly type: "job";
+      readonly name: string;
+      readonly result: "done" | "skipped" | "failed" | "stopped";
+      readonly ms: number;
+      readonly counts: Readonly<Record<string, number>>;
+      readonly error: string | null;
+    }
+  /** A named lock of a job; `ms`: how long it was held, where it ended. */
+  | {
+      readonly type: "lock";
+      readonly name: string;
+      readonly what: "acquired" | "failed" | "extended" | "released" | "lost";
+      readonly ms: number | null;
+    }
+  /** Records that went to an archive, and such as were deleted past their retention, by class (`delivered`, `occurrences`, …). */
+  | { readonly type: "archived"; readonly class: string; readonly count: number; readonly bytes: number }
+  | { readonly type: "retired"; readonly class: string; readonly count: number }
+  /** A pass of conservation ended. `unknown`: it could not be proven, which is not the same as broken. */
+  | {
+      readonly type: "conservation";
+      readonly state: "whole" | "broken" | "unknown";
+      readonly divergences: number;
+      readonly reason: string | null;
+      readonly ms: number;
+    }
+  /** A block of tamper evidence was sealed; `anchored`: its note was also written outside the database. */
+  | { readonly type: "evidence"; readonly block: string; readonly rows: number; readonly anchored: boolean }
   /** deliver() tried the sink itself. */
   | {
       readonly type: "direct";

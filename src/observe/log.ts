@@ -131,6 +131,16 @@ function levelOf(event: MakegoodEvent): LogLevel | null {
     case "redrive":
       if (event.status === "running") return "debug";
       return event.status === "stopped" ? "warn" : "info";
+    case "job":
+      return event.result === "failed" ? "warn" : "debug";
+    case "conservation":
+      return event.state === "whole" ? "debug" : event.state === "broken" ? "error" : "warn";
+    case "lock":
+      return event.what === "lost" ? "warn" : "debug";
+    case "archived":
+    case "retired":
+      return "info";
+    case "evidence":
     case "pruned":
     case "absorbed":
       return "debug";
@@ -190,6 +200,18 @@ function wordsOf(event: MakegoodEvent): string {
       return `${event.action} by ${event.actor}`;
     case "redrive":
       return `a redrive is ${event.status}`;
+    case "job":
+      return `the job ${event.name} ${event.result === "done" ? "is done" : `was ${event.result}`}`;
+    case "lock":
+      return `the lock ${event.name} was ${event.what === "failed" ? "not acquired" : event.what}`;
+    case "conservation":
+      return event.state === "broken"
+        ? "conservation is broken: what was accepted is not what is there"
+        : `conservation is ${event.state}`;
+    case "archived":
+      return `records went to the archive: ${event.class}`;
+    case "retired":
+      return `records past their retention were deleted: ${event.class}`;
     case "lifecycle":
       return event.what === "notice" ? String(event.detail?.line) : event.what.replaceAll("_", " ");
     default:

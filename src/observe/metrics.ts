@@ -1,49 +1,55 @@
 /**
- * Events and counts as Prometheus metrics, in a registry of our own. Labels are bounded: a topic beyond the first thousand
- * counts as `other`, and no id, key or address is ever a label. A scrape never waits for a store that hangs.
+ * Events and levels as Prometheus metrics: the table says which there are, this file what each event adds and where each level goes. No
+ * id, key or address is ever a label. A scrape never waits for a store that hangs, and what is not known is left out of it.
  */
 import { collectDefaultMetrics, Registry } from "prom-client";
 import type { BreakerState } from "../message/topic.ts";
-import { auditMetrics } from "./audit-metrics.ts";
+import { type Clock, systemClock } from "../platform/clock.ts";
+import { auditCounts, auditLevels } from "./audit-metrics.ts";
+import { type Book, type Counted, createBook, type MessageLevel } from "./book.ts";
 import type { Events, MakegoodEvent } from "./events.ts";
 import type { Finding } from "./finding.ts";
-import { recoveryMetrics } from "./recovery-metrics.ts";
-import { createSeriesBook, type SeriesBook } from "./series.ts";
+import { healingCounts, healingLevels } from "./healing-metrics.ts";
+import type { Level } from "./level-sources.ts";
+import { upkeepCounts } from "./upkeep-metrics.ts";
 
-/** What is asked of the store, as plain values: this room does not know stores. */
+/** What is asked of the store, as plain values: this room does not know stores. Null: not known. */
 export interface Levels {
-  readonly messages: readonly {
-    readonly topic: string;
-    readonly status: string;
-    readonly resolution: string | null;
-    readonly count: number;
-    readonly oldestMs: number | null;
-  }[];
-  readonly breakers: readonly {
-    readonly topic: string;
-    readonly state: BreakerState["state"];
-    readonly paused: boolean;
-    /** Why nothing of it is attempted, in a word; null: it is being delivered. */
-    readonly held: string | null;
-  }[];
+  readonly messages: readonly MessageLevel[] | null;
+  readonly breakers:
+    | readonly {
+        readonly topic: string;
+        readonly state: BreakerState["state"];
+        readonly paused: boolean;
+        /** Why nothing of it is attempted, in a word; null: it is being delivered. */
+        readonly held: string | null;
+      }[]
+    | null;
   /** How long ago the store said so; null: it never did. */
   readonly ageMs: number | null;
   /** Whether it would accept an enqueue, as far as is known. */
-  readonly up: boolean;
+  readonly up: boolean | null;
   /** How the store stands beside that; absent: nobody watches it. */
   readonly store?: StoreLevels | undefined;
+  /** Of the sources that rooms give. */
+  readonly given?: readonly Level[] | undefined;
+  readonly sources?: readonly { readonly name: string; readonly up: boolean }[] | undefined;
 }
 
+type Survives = "nothing" | "process-crash" | "power-loss";
+
 export interface StoreLevels {
-  readonly survives: "nothing" | "process-crash" | "power-loss";
-  /** How old the last answer to the question whether it would accept is. */
-  readonly checkedAgeMs: number;
-  /** What lies below the primary store, by place. */
+  readonly survives: Survives;
+  /** How old the last answer to the question whether it would accept is; null: it was not asked yet. */
+  readonly checkedAgeMs: number | null;
+  readonly ladder: { readonly primaryUp: boolean; readonly survives: Survives; readonly journalRefuses: boolean };
+  /** What lies below the primary store, by place; a place of which it is not known is not here. */
   readonly below: readonly {
     readonly place: string;
     readonly count: number;
     readonly quarantined: number;
-    readonly ageMs: number;
+    /** Null: nothing lies there. */
+    readonly ageMs: number | null;
   }[];
   readonly findings: readonly Finding[];
 }
@@ -53,6 +59,7 @@ export interface MetricsOptions {
   readonly version: string;
   /** The last known levels; must not hang. */
   readonly levels: () => Promise<Levels>;
+  readonly clock?: Clock | undefined;
 }
 
 export interface Metrics {
@@ -61,165 +68,115 @@ export interface Metrics {
   close(): void;
 }
 
-const TOPICS_MAX = 1_000;
-const CODES_MAX = 50;
-const SURVIVES = { nothing: 0, "process-crash": 1, "power-loss": 2 } as const;
+const SURVIVES: Readonly<Record<Survives, number>> = { nothing: 0, "process-crash": 1, "power-loss": 2 };
 const BREAKER = { closed: 0, half_open: 1, open: 2 } as const;
 
-export function createMetrics({ events, version, levels }: MetricsOptions): Metrics {
+export function createMetrics({ events, version, levels, clock = systemClock }: MetricsOptions): Metrics {
   const register = new Registry();
   collectDefaultMetrics({ register });
-  const book = createSeriesBook();
-  book.gauge("makegood_info", "The version that runs.", ["version"]).set([version], 1);
-  const label = cappedLabels(TOPICS_MAX);
-  const stop = countEvents(events, book, label);
-  const audit = auditMetrics(events, register);
-  const recovery = recoveryMetrics(events, register);
-  const refresh = levelGauges(book, label, async () => {
-    const now = await levels();
-    audit.levels(now.messages);
-    recovery.levels(now.messages);
-    return now;
+  const { book, text, levelSeries } = createBook();
+  const healing = healingCounts(book, clock);
+  const counted = [deliveryCounts(book), storeCounts(book), upkeepCounts(book), auditCounts(book, clock), healing.counted];
+  const stop = events.on((event) => {
+    for (const one of counted) (one[event.type] as ((event: MakegoodEvent) => void) | undefined)?.(event);
   });
   return {
     contentType: register.contentType,
     async text() {
-      await refresh();
-      return `${await register.metrics()}\n${book.text()}`;
+      const now = await levels();
+      for (const series of levelSeries) series.reset();
+      book.of("makegood_info").set([version], 1);
+      showMessages(book, now);
+      showStore(book, now);
+      healing.age();
+      for (const { name, value, labels = [] } of now.given ?? []) book.of(name).set(labels, value);
+      for (const { name, up } of now.sources ?? []) book.of("makegood_source_up").set([name], up ? 1 : 0);
+      return `${await register.metrics()}\n${text()}`;
     },
     close() {
       stop();
-      audit.stop();
-      recovery.stop();
       register.clear();
     },
   };
 }
 
-/** The first `max` names are labels of their own; all further names share one. */
-function cappedLabels(max: number): (name: string) => string {
-  const known = new Set<string>();
-  return (name) => {
-    if (known.has(name)) return name;
-    if (known.size >= max) return "other";
-    known.add(name);
-    return name;
-  };
-}
-
-function countEvents(events: Events, book: SeriesBook, label: (topic: string) => string): () => void {
-  const counter = (name: string, help: string, labelNames: string[] = []) => book.counter(`makegood_${name}`, help, labelNames);
-  const accepted = counter("accepted_total", "Messages accepted by this process.", ["topic"]);
-  const duplicates = counter("duplicates_total", "Enqueues that met their own key again.", ["topic"]);
-  const attempts = counter("attempts_total", "Attempts that ended in this process.", ["topic", "outcome"]);
-  const died = counter("died_total", "Messages that became dead letters in this process.", ["topic"]);
-  const unserved = counter("unserved_total", "Messages given back because this process cannot deliver them.", ["topic", "code"]);
-  const claims = counter("claims_total", "Claim calls to the store.");
-  const claimed = counter("claimed_messages_total", "Messages claimed.");
-  const reclaimed = counter("reclaimed_total", "Messages taken over from an expired lease.");
-  const claimLost = counter("claim_lost_total", "Outcomes not written because the claim was lost.", ["topic"]);
-  const storeErrors = counter("store_errors_total", "Calls to the store that failed.", ["during"]);
-  const lostData = counter("store_data_lost_total", "Times that a store lost what it had accepted.", ["store"]);
-  const durability = counter("store_durability_changes_total", "Changes of what accepted messages survive.", [
-    "store",
-    "survives",
-  ]);
-  const trips = counter("breaker_trips_total", "Breakers opened by this process.", ["topic"]);
-  const interventions = counter("interventions_total", "Replays, resolutions and discards.", ["action"]);
-  const pruned = counter("pruned_total", "Settled messages deleted after their retention.");
-  const redriven = counter("redrive_items_total", "Messages of redrives, by what this process saw become of them.", ["state"]);
-  const direct = counter("direct_total", "Direct tries of deliver(), by what came of them.", ["topic", "outcome"]);
-  const handedDown = counter("handed_down_total", "Messages that deliver() stored, by rung.", ["topic", "rung"]);
-  const rungFailures = counter("rung_failures_total", "Rungs of the ladder that did not take a message.", ["rung"]);
-  const drained = counter("drained_total", "Messages moved up from a lower rung.", ["rung"]);
-  const quarantined = counter("quarantined_total", "Messages kept for a person because no store takes them.", ["rung"]);
-  // A function may give any code.
-  const codeLabel = cappedLabels(CODES_MAX);
-  const buckets = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 30, 60];
-  const seconds = book.histogram("makegood_attempt_seconds", "How long attempts took.", ["topic"], buckets);
-  const counted: Counted = {
+function deliveryCounts({ of, durations }: Book): Counted {
+  const attempts = of("makegood_attempts_total");
+  const seconds = durations("makegood_attempt_seconds");
+  const accepted = of("makegood_accepted_total");
+  return {
     accepted({ topic, inserted, duplicate }) {
-      if (inserted > 0) accepted.inc([label(topic)], inserted);
-      if (duplicate > 0) duplicates.inc([label(topic)], duplicate);
+      if (inserted > 0) accepted.inc([topic], inserted);
+      if (duplicate > 0) of("makegood_duplicates_total").inc([topic], duplicate);
     },
     claimed({ count }) {
-      claims.inc();
-      claimed.inc([], count);
+      of("makegood_claims_total").inc();
+      of("makegood_claimed_messages_total").inc([], count);
     },
-    attempt(event) {
-      const topic = label(event.topic);
-      attempts.inc([topic, event.outcome]);
-      seconds.observe([topic], event.ms / 1_000);
-      if (event.status === "dead") died.inc([topic]);
+    attempt({ topic, outcome, ms, status }) {
+      attempts.inc([topic, outcome]);
+      seconds.observe([topic], ms / 1_000);
+      if (status === "dead") of("makegood_died_total").inc([topic]);
     },
-    unserved: ({ topic, code }) => unserved.inc([label(topic), codeLabel(code)]),
+    unserved: ({ topic, code }) => of("makegood_unserved_total").inc([topic, code]),
     breaker({ topic, state }) {
-      if (state === "open") trips.inc([label(topic)]);
+      if (state === "open") of("makegood_breaker_trips_total").inc([topic]);
     },
-    direct: ({ topic, outcome }) => direct.inc([label(topic), outcome]),
-    handed_down: ({ topic, rung }) => handedDown.inc([label(topic), rung]),
-    rung_failed: ({ rung }) => rungFailures.inc([rung]),
-    drained: ({ rung, moved }) => drained.inc([rung], moved),
-    quarantined: ({ rung }) => quarantined.inc([rung]),
-    claim_lost: ({ topic }) => claimLost.inc([label(topic)]),
-    reclaimed: ({ count }) => reclaimed.inc([], count),
-    store_error: ({ during }) => storeErrors.inc([during]),
-    store_lost_data: ({ store }) => lostData.inc([store]),
-    durability: ({ store, survives }) => durability.inc([store, survives]),
-    intervened: ({ action }) => interventions.inc([action]),
-    pruned: ({ count }) => pruned.inc([], count),
-    redrive({ changed }) {
-      for (const state of ["sent", "healed", "failed", "skipped"] as const) redriven.inc([state], changed[state]);
-    },
+    sink_disabled: ({ topic }) => of("makegood_sinks_disabled_total").inc([topic]),
+    direct: ({ topic, outcome }) => of("makegood_direct_total").inc([topic, outcome]),
+    claim_lost: ({ topic }) => of("makegood_claim_lost_total").inc([topic]),
+    reclaimed: ({ count }) => of("makegood_reclaimed_total").inc([], count),
+    intervened: ({ action }) => of("makegood_interventions_total").inc([action]),
   };
-  return events.on((event) => (counted[event.type] as ((event: MakegoodEvent) => void) | undefined)?.(event));
 }
 
-/** What is counted at each kind of event. */
-type Counted = { [T in MakegoodEvent["type"]]?: (event: Extract<MakegoodEvent, { type: T }>) => void };
-
-function levelGauges(book: SeriesBook, label: (topic: string) => string, levels: () => Promise<Levels>) {
-  const gauge = (name: string, help: string, labelNames: string[] = []) => book.gauge(`makegood_${name}`, help, labelNames);
-  const messages = gauge("messages", "Messages by topic and status.", ["topic", "status"]);
-  const deadLetters = gauge("dead_letters", "Open dead letters.", ["topic"]);
-  const oldest = gauge("oldest_pending_seconds", "Age of the oldest pending message.", ["topic"]);
-  const breaker = gauge("breaker_state", "0 closed, 1 half open, 2 open.", ["topic"]);
-  const paused = gauge("topic_paused", "1 while a topic is paused.", ["topic"]);
-  const up = gauge("store_up", "1 when the store would accept an enqueue.");
-  const survives = gauge("store_survives", "What accepted messages survive: 0 nothing, 1 a process crash, 2 a power loss.");
-  const checked = gauge("store_checked_age_seconds", "How long ago the store last said whether it would accept.");
-  const findings = gauge("findings", "What is not as it should be, by kind; see /health.", ["what", "severity"]);
-  const held = gauge("topic_held", "1 while nothing of a topic is attempted, by why.", ["topic", "code"]);
-  const codeLabel = cappedLabels(CODES_MAX);
-  const below = gauge("held_below", "Messages that lie below the primary store, by place.", ["place", "state"]);
-  const belowAge = gauge("held_below_oldest_seconds", "Age of the oldest message below the primary store.", ["place"]);
-  const age = gauge("levels_age_seconds", "How old the numbers of the store are.");
-
-  return async function refresh(): Promise<void> {
-    const now = await levels();
-    for (const one of [messages, deadLetters, oldest, breaker, paused, held, findings]) one.reset();
-    for (const { topic, status, resolution, count, oldestMs } of now.messages) {
-      const name = label(topic);
-      messages.inc([name, status], count);
-      if (status === "dead" && resolution === "open") deadLetters.inc([name], count);
-      if (status === "pending") oldest.set([name], (oldestMs ?? 0) / 1_000);
-    }
-    for (const one of now.breakers) {
-      breaker.set([label(one.topic)], BREAKER[one.state]);
-      paused.set([label(one.topic)], one.paused ? 1 : 0);
-      if (one.held !== null) held.set([label(one.topic), codeLabel(one.held)], 1);
-    }
-    up.set([], now.up ? 1 : 0);
-    if (now.store) {
-      survives.set([], SURVIVES[now.store.survives]);
-      checked.set([], now.store.checkedAgeMs / 1_000);
-      for (const { place, count, quarantined, ageMs } of now.store.below) {
-        below.set([place, "waiting"], count);
-        below.set([place, "quarantined"], quarantined);
-        belowAge.set([place], ageMs / 1_000);
-      }
-      for (const { what, severity } of now.store.findings) findings.inc([what, severity]);
-    }
-    age.set([], now.ageMs === null ? Number.NaN : now.ageMs / 1_000);
+function storeCounts({ of }: Book): Counted {
+  return {
+    handed_down: ({ topic, rung }) => of("makegood_handed_down_total").inc([topic, rung]),
+    rung_failed: ({ rung }) => of("makegood_rung_failures_total").inc([rung]),
+    drained: ({ rung, moved }) => of("makegood_drained_total").inc([rung], moved),
+    absorbed: ({ rung }) => of("makegood_absorbed_total").inc([rung]),
+    quarantined: ({ rung }) => of("makegood_quarantined_total").inc([rung]),
+    journal_note: ({ what }) => of("makegood_journal_notes_total").inc([what]),
+    store_error: ({ during }) => of("makegood_store_errors_total").inc([during]),
+    store_lost_data: ({ store }) => of("makegood_store_data_lost_total").inc([store]),
+    durability: ({ store, survives }) => of("makegood_store_durability_changes_total").inc([store, survives]),
   };
+}
+
+function showMessages(book: Book, { messages, breakers, ageMs }: Levels): void {
+  const { of } = book;
+  if (ageMs !== null) of("makegood_levels_age_seconds").set([], ageMs / 1_000);
+  for (const { topic, status, resolution, count, oldestMs } of messages ?? []) {
+    of("makegood_messages").inc([topic, status], count);
+    const open = status === "dead" && resolution === "open";
+    if (open) of("makegood_dead_letters").inc([topic], count);
+    const oldest = open ? "makegood_oldest_dead_letter_seconds" : "makegood_oldest_pending_seconds";
+    if (oldestMs !== null && (open || status === "pending")) of(oldest).max([topic], oldestMs / 1_000);
+  }
+  if (messages !== null) {
+    auditLevels(book, messages);
+    healingLevels(book, messages);
+  }
+  for (const { topic, state, paused, held } of breakers ?? []) {
+    of("makegood_breaker_state").max([topic], BREAKER[state]);
+    of("makegood_topic_paused").max([topic], paused ? 1 : 0);
+    if (held !== null) of("makegood_topic_held").set([topic, held], 1);
+  }
+}
+
+function showStore({ of }: Book, { up, store }: Levels): void {
+  if (up !== null) of("makegood_store_up").set([], up ? 1 : 0);
+  if (!store) return;
+  of("makegood_store_survives").set([], SURVIVES[store.survives]);
+  if (store.checkedAgeMs !== null) of("makegood_store_checked_age_seconds").set([], store.checkedAgeMs / 1_000);
+  of("makegood_ladder_primary_up").set([], store.ladder.primaryUp ? 1 : 0);
+  of("makegood_ladder_survives").set([], SURVIVES[store.ladder.survives]);
+  of("makegood_ladder_journal_refuses").set([], store.ladder.journalRefuses ? 1 : 0);
+  for (const { place, count, quarantined, ageMs } of store.below) {
+    of("makegood_held_below").set([place, "waiting"], count);
+    of("makegood_held_below").set([place, "quarantined"], quarantined);
+    if (ageMs !== null) of("makegood_held_below_oldest_seconds").set([place], ageMs / 1_000);
+  }
+  for (const { what, severity } of store.findings) of("makegood_findings").inc([what, severity]);
 }

@@ -21,7 +21,15 @@ export type { StreamEntry as AuditStreamEntry } from "../store/redis/streams/ent
 export type { Turn, TurnOutcome, TurnRef, TurnSettlement, UsageStore } from "../store/usage.ts";
 export { type AuditClient, type AuditClientOptions, type AuditResult, createAuditClient } from "./audit/client.ts";
 export { type AuditEnvelope, type RecordFault, readRecord } from "./audit/record.ts";
-export { AUDIT_PATH, AUDIT_TYPES, type AuditKind, type AuditType, auditKind } from "./audit/registry.ts";
+export {
+  AUDIT_PATH,
+  AUDIT_TYPES,
+  type AuditKind,
+  type AuditType,
+  auditKind,
+  type NewAuditType,
+  registerAuditType,
+} from "./audit/registry.ts";
 export { auditTopics } from "./audit/topics.ts";
 export * from "./seed-streams.ts";
 export { createSettlementClient, type SettlementClient, type SettlementCounts } from "./settlement/client.ts";

@@ -4,8 +4,8 @@
 import { isRecoveryTopic } from "../recovery/topics.ts";
 import { AUDIT_CLIENT_NAMESPACE, AUDIT_NAMESPACE, auditTopicNames } from "./audit/registry.ts";
 
-const AUDIT = new Set([AUDIT_NAMESPACE, AUDIT_CLIENT_NAMESPACE].flatMap(auditTopicNames));
+const NAMESPACES = [AUDIT_NAMESPACE, AUDIT_CLIENT_NAMESPACE];
 
 export function isOwnTopic(name: string): boolean {
-  return isRecoveryTopic(name) || AUDIT.has(name);
+  return isRecoveryTopic(name) || NAMESPACES.some((namespace) => auditTopicNames(namespace).includes(name));
 }

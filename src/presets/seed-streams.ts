@@ -5,10 +5,14 @@
  */
 import type { Makegood } from "../create.ts";
 import { MakegoodError } from "../message/errors.ts";
+import { LIMITS } from "../message/limits.ts";
 import { type RetryConfig, retryDelayMs, retryPolicy } from "../message/retry-policy.ts";
+import type { Level } from "../observe/level-sources.ts";
 import { systemClock } from "../platform/clock.ts";
+import { createIds } from "../platform/ids.ts";
 import { systemRandom } from "../platform/random.ts";
 import { EVALUATE_DEFINITION, RECOVERY_TOPIC } from "../recovery/topics.ts";
+import { archiveEntry, toDeadEntry } from "../store/redis/streams/dead-stream.ts";
 import { type StreamDoors, type StreamDoorsOptions, startStreamDoors } from "../store/redis/streams/doors.ts";
 import type { StreamEntry } from "../store/redis/streams/entries.ts";
 import { AUDIT_LENGTH_MAX, AUDIT_STREAM, RECOVERY_LENGTH_MAX, RECOVERY_STREAM } from "../store/redis/streams/seed-names.ts";
@@ -20,25 +24,52 @@ type Shared = "redis" | "consumerName" | "onNotice" | "clock" | "random";
 
 interface PresetStreamOptions extends Pick<StreamDoorsOptions, Shared> {
   /** It must have the topics of the stream, and a process must work on them. */
-  readonly mg: Pick<Makegood, "store" | "events" | "enqueueText">;
+  readonly mg: Pick<Makegood, "store" | "events" | "enqueueText" | "levels">;
 }
 
-type Seeds = Omit<StreamDoorsOptions, Shared | "store" | "accept" | "seedDeadStream">;
+type Seeds = Omit<StreamDoorsOptions, Shared | "store" | "accept" | "seedDeadStream" | "onQuarantined">;
 
 /** `seeds`: as the seed has it, where the options say nothing else. */
 function startPresetStream({ mg, redis, ...options }: PresetStreamOptions, { deadStream: seedDeadStream, ...seeds }: Seeds) {
   const given: Partial<Seeds> = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
   const accept: StreamDoorsOptions["accept"] = (messages, signal) => mg.enqueueText(messages, { signal });
-  const doors = startStreamDoors({ ...seeds, seedDeadStream, ...given, redis, store: mg.store, accept });
+  const ids = createIds(options.clock);
+  // What the store refuses is seen in the store as well (DA-15); what is missed here `makegood streams archive` brings.
+  const onQuarantined: StreamDoorsOptions["onQuarantined"] = (stream, entry) =>
+    archiveEntry({ store: mg.store, stream, ids }, toDeadEntry(entry));
+  const doors = startStreamDoors({ ...seeds, seedDeadStream, onQuarantined, ...given, redis, store: mg.store, accept });
   // A hint, so that it is published at once; what it misses the outlet's next pass finds.
   const silence = mg.events.on((event) => {
     if (event.type === "attempt" && event.status === "dead" && seeds.topics.includes(event.topic)) doors.nudge();
   });
+  const unmeasured = mg.levels.add({ name: `stream ${doors.stream}`, read: () => streamLevels(doors, seeds.topics) });
   const stop: StreamDoors["stop"] = (how) => {
     silence();
+    unmeasured();
     return doors.stop(how);
   };
   return { ...doors, stop, [Symbol.asyncDispose]: () => stop() };
+}
+
+/** Redis away is no number: the source has not answered. */
+async function streamLevels(doors: StreamDoors, topics: readonly string[]): Promise<Level[]> {
+  const depth = await doors.depth();
+  if (depth === null) throw new MakegoodError("store_unavailable", `the Redis of stream ${doors.stream} was not reached yet`);
+  const { length, waiting, pending, consumers } = depth;
+  const labels = [doors.stream];
+  const all: Level[] = [
+    { name: "makegood_stream_length", value: length, labels },
+    { name: "makegood_stream_waiting", value: waiting, labels },
+    { name: "makegood_stream_pending", value: pending, labels },
+    { name: "makegood_stream_consumers", value: consumers, labels },
+  ];
+  if (!topics.includes(RECOVERY_TOPIC)) return all;
+  const seeds: Level[] = [
+    { name: "recovery_stream_length", value: length },
+    { name: "recovery_stream_pending", value: pending },
+    { name: "recovery_stream_consumers", value: consumers },
+  ];
+  return [...all, ...seeds];
 }
 
 type Setting = "stream" | "group" | "deadStream" | "lengthMax" | keyof ReclaimRules;
@@ -61,9 +92,19 @@ export function startRecoveryStream(options: RecoveryStreamOptions): StreamDoors
     // An entry of a topic that is not declared would be quarantined. Declared as the recovery engine does it, so that either may
     // start first: a declaration over the API, in a file or in code replaces it.
     prepare: async () => (await topics.get(RECOVERY_TOPIC)) ?? topics.put(EVALUATE_DEFINITION, "api"),
-    // The fields as they are, in their order; what they mean is the evaluator's business.
-    read: ({ fields }) => ({ topic: RECOVERY_TOPIC, payloadText: JSON.stringify(fields) }),
+    read: readRecoveryEntry,
   });
+}
+
+/** The fields as they are, in their order; what they mean is the evaluator's business. */
+export function readRecoveryEntry({ fields }: StreamEntry) {
+  return { topic: RECOVERY_TOPIC, payloadText: JSON.stringify(fields), priority: priorityOf(fields) };
+}
+
+/** CON-24: the seed's priority is the message's own, within the kernel's bounds; what is no whole number is none. */
+function priorityOf({ priority = "" }: StreamEntry["fields"]): number {
+  if (!/^-?\d{1,9}$/.test(priority)) return 0;
+  return Math.min(LIMITS.priorityMax, Math.max(LIMITS.priorityMin, Number(priority)));
 }
 
 export interface AuditStreamOptions extends PresetStreamOptions {

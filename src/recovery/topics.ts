@@ -35,7 +35,7 @@ export const NOTIFY_DEFINITION: TopicDefinition = {
   ...base,
   name: NOTIFY_TOPIC,
   sink: { kind: "notify" },
-  retry: { policy: "exponential" },
+  retry: { policy: "recovery-outbox" },
   concurrency: null,
 };
 

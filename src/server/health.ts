@@ -1,34 +1,20 @@
 /** Whether this process lives, can accept, and how everything stands; none of it waits for a store that hangs. */
-import { servedNow } from "../client/standing.ts";
 import type { BesideStatus } from "../create/recovery-beside.ts";
 import type { TopicRecord } from "../message/topic.ts";
-import { type Hold, holdOf } from "../message/worker-note.ts";
+import type { Hold } from "../message/worker-note.ts";
 import type { Finding } from "../observe/finding.ts";
 import { type Answer, createLastAnswer } from "../observe/last-answer.ts";
-import { createMetrics, type Levels as Measured } from "../observe/metrics.ts";
 import { billingOfCounts, lookAtStore } from "../presets/settlement/health.ts";
 import { TOPIC as BILLING } from "../presets/settlement/topic.ts";
 import type { LadderStatus } from "../store/fallback.ts";
-import type { Store } from "../store/store.ts";
 import { inWireNames } from "./json/wire.ts";
 import type { Kernel } from "./kernel.ts";
+import { type Levels, startMeasuring } from "./measured.ts";
 import { VERSION } from "./version.ts";
-
-/** Pending, processing and dead: the delivered are not read from the store, that would be all of them. */
-export async function levelsOf(store: Pick<Store, "counts" | "topics">) {
-  const [counts, topics, served] = await Promise.all([store.counts(), store.topics.list(), servedNow(store)]);
-  return { counts, topics, served };
-}
-
-export type Levels = Awaited<ReturnType<typeof levelsOf>>;
 
 const READY_WAIT_MS = 2_000;
 const READY_KEPT_MS = 500;
 const SUMMARY_WAIT_MS = 40;
-/** Counting costs the store more than being asked whether it is there. */
-const LEVELS_KEPT_MS = 5_000;
-/** A scrape waits this long for fresh counts and then shows the last ones. */
-const LEVELS_WAIT_MS = 150;
 const TOPICS_MAX = 1_000;
 const BILLING_KEPT_MS = 15_000;
 const BILLING_WAIT_MS = 20;
@@ -39,10 +25,9 @@ export type Health = ReturnType<typeof createHealth>;
 export function createHealth(kernel: Kernel) {
   const { clock } = kernel;
   const { store, watch, ladder, events } = kernel.mg;
-  const levels = createLastAnswer(clock, LEVELS_KEPT_MS, () => levelsOf(store), true);
+  const measuring = startMeasuring(kernel.mg);
+  const { metrics, levels } = measuring;
   const billing = createLastAnswer(clock, BILLING_KEPT_MS, () => lookAtStore(store));
-  const measured = async () => measuredOf(kernel, await levels.read(LEVELS_WAIT_MS));
-  const metrics = createMetrics({ events, version: VERSION, levels: measured });
   const delivered = new Map<string, number>();
   const deaf = events.on((event) => {
     if (event.type !== "attempt" || event.status !== "delivered") return;
@@ -55,10 +40,10 @@ export function createHealth(kernel: Kernel) {
     delivered: delivered as ReadonlyMap<string, number>,
     close(): void {
       deaf();
-      metrics.close();
+      measuring.close();
     },
     /** Counts and topics, at most a few seconds old; the last known ones when the store does not answer within `waitMs`. */
-    levels: levels.read,
+    levels,
     async ready() {
       const { error } = await watch.fresh(READY_KEPT_MS, READY_WAIT_MS);
       const draining = kernel.draining();
@@ -73,7 +58,7 @@ export function createHealth(kernel: Kernel) {
       ];
     },
     async summary() {
-      const known = await levels.read(SUMMARY_WAIT_MS);
+      const known = await levels(SUMMARY_WAIT_MS);
       // CON-5: only where settlement is kept in this store.
       if (!known.value?.topics.some((topic) => topic.name === BILLING)) return summaryOf(kernel, known);
       const looked = (await billing.read(BILLING_WAIT_MS)).value ?? NOT_LOOKED;
@@ -135,20 +120,6 @@ function summaryOf(kernel: Kernel, known: Answer<Levels>) {
   };
 }
 
-function measuredOf({ mg, clock }: Kernel, { value, ageMs }: Answer<Levels>): Measured {
-  const { error, ageMs: checkedAgeMs } = mg.watch.state();
-  const nowMs = clock.wallMs();
-  const breakers = value?.topics.map((topic) => {
-    const { name, breaker, paused } = topic;
-    return { topic: name, state: breaker.state, paused, held: holdOf(topic, value.served)?.code ?? null };
-  });
-  const below = mg.ladder.status().holdings.map(({ place, count, quarantined, oldestAtMs }) => {
-    return { place, count, quarantined, ageMs: oldestAtMs === null ? 0 : Math.max(0, nowMs - oldestAtMs) };
-  });
-  const store = { survives: mg.store.traits.survives, checkedAgeMs, below, findings: mg.findings() };
-  return { messages: value?.counts ?? [], breakers: breakers ?? [], ageMs, up: error === null, store };
-}
-
 /** I10: so many are shown; the status counts all. */
 const FINDINGS_MAX = 200;
 
@@ -179,9 +150,26 @@ function findingsOf(kernel: Kernel, { value, error }: Answer<Levels>, notServed:
   return [
     ...kernel.mg.findings(),
     ...(value?.topics ?? []).flatMap(topicFindings),
+    ...manyDead(value, kernel.deadLettersMax),
+    ...(kernel.mg.ladder.status().primary === "down" ? [degraded("ladder_in_use", LADDER_IN_USE)] : []),
     ...notServed.map(({ topic, code, reason }) => degraded("not_served", `not served (${code}: ${reason})`, topic)),
     ...ofProcess.flatMap(([is, what, reason]) => (is ? [degraded(what, reason)] : [])),
   ];
+}
+
+const LADDER_IN_USE = "the primary store took nothing when it was last used: what deliver() takes goes below it";
+const NAMED_MAX = 3;
+
+/** Over all topics, and where most of them are: a flood is in one of them, neglect in all. */
+function manyDead(levels: Levels | null | undefined, most: number): Finding[] {
+  const dead = new Map<string, number>();
+  for (const { topic, status, count } of levels?.counts ?? [])
+    if (status === "dead") dead.set(topic, (dead.get(topic) ?? 0) + count);
+  const total = [...dead.values()].reduce((sum, count) => sum + count, 0);
+  if (total <= most) return [];
+  const worst = [...dead].sort(([, one], [, other]) => other - one).slice(0, NAMED_MAX);
+  const named = worst.map(([topic, count]) => `${topic} ${count}`).join(", ");
+  return [degraded("many_dead_letters", `${total} open dead letters, more than ${most}; most in ${named}`)];
 }
 
 function degraded(what: string, reason: string, topic: string | null = null): Finding {

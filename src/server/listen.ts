@@ -8,11 +8,13 @@ import { type App, SAFE_HEADERS } from "./app.ts";
 import { type ApiRequest, problem, type Reply } from "./http.ts";
 
 export type Timeouts = { readonly headersTimeoutMs?: number | undefined; readonly requestTimeoutMs?: number | undefined };
+/** How the variables begin that say where it listens: `MAKEGOOD_`. */
+type Said = { readonly variables?: string | undefined };
 
 /** Longer than the idle limit of common load balancers, so that they and not we end an idle connection. */
 const KEEP_ALIVE_MS = 65_000;
 
-export async function listen(reply: App["reply"], host: string, port: number, clock: Clock, limits: Timeouts = {}) {
+export async function listen(reply: App["reply"], host: string, port: number, clock: Clock, limits: Timeouts & Said = {}) {
   const { headersTimeoutMs: headersTimeout = 15_000, requestTimeoutMs: requestTimeout = 60_000 } = limits;
   const connectionsCheckingInterval = Math.min(1_000, headersTimeout);
   const timeouts = { headersTimeout, requestTimeout, connectionsCheckingInterval, keepAliveTimeout: KEEP_ALIVE_MS };
@@ -23,7 +25,7 @@ export async function listen(reply: App["reply"], host: string, port: number, cl
   server.on("checkExpectation", (_, outgoing) => send(outgoing, EXPECTATION));
   server.on("clientError", answerClientError);
   server.on("connect", (_, socket) => end(socket, NO_TUNNEL));
-  await bound(server, host, port);
+  await bound(server, host, port, limits.variables);
   const actual = (server.address() as AddressInfo).port;
   return {
     url: `http://${host.includes(":") ? `[${host.replace(/^\[|\]$/g, "")}]` : host}:${actual}`,
@@ -106,20 +108,21 @@ class NodeRequest implements ApiRequest {
   }
 }
 
-function bound(server: Server, host: string, port: number): Promise<void> {
+function bound(server: Server, host: string, port: number, variables?: string): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once("error", (error: NodeJS.ErrnoException) => {
-      reject(new MakegoodError("invalid_config", bindWords(error, host, port), { errno: error.code }, error));
+      reject(new MakegoodError("invalid_config", bindWords(error, host, port, variables), { errno: error.code }, error));
     });
     server.listen(port, host.replace(/^\[|\]$/g, ""), resolve);
   });
 }
 
-function bindWords({ code, message }: NodeJS.ErrnoException, host: string, port: number): string {
+function bindWords({ code, message }: NodeJS.ErrnoException, host: string, port: number, variables = "MAKEGOOD_"): string {
   const where = `port ${port} on ${host}`;
-  if (code === "EADDRINUSE") return `${where} is in use: stop what uses it, or choose another with MAKEGOOD_PORT`;
-  if (code === "EACCES") return `${where} is not allowed for this user: choose one above 1023 with MAKEGOOD_PORT`;
-  if (code === "EADDRNOTAVAIL" || code === "ENOTFOUND") return `${host} is not an address of this machine: check MAKEGOOD_HOST`;
+  if (code === "EADDRINUSE") return `${where} is in use: stop what uses it, or choose another with ${variables}PORT`;
+  if (code === "EACCES") return `${where} is not allowed for this user: choose one above 1023 with ${variables}PORT`;
+  if (code === "EADDRNOTAVAIL" || code === "ENOTFOUND")
+    return `${host} is not an address of this machine: check ${variables}HOST`;
   return `cannot listen on ${where}: ${message}`;
 }
 

@@ -9,9 +9,8 @@ import type { Worker } from "../worker/worker.ts";
 import { type AppOptions, type Authorize, createApp, isBelow } from "./app.ts";
 import { parseTokens } from "./auth.ts";
 import { problem, type Reply } from "./http.ts";
-import { kernelOf } from "./kernel.ts";
+import { kernelOf, PROBE_MS } from "./kernel.ts";
 import { answerNode, targetOf } from "./listen.ts";
-import { PROBE_MS } from "./serve.ts";
 
 /** What is known of who asks, beside the request itself. */
 export interface Asking {

@@ -9,7 +9,7 @@ import { type Members, readMembers } from "./read-request.ts";
 
 /** The message where there are no faults: every field has been checked, the topic has not been looked up. */
 export interface Posted {
-  readonly message?: TextMessage & { key: string | null };
+  readonly message?: TextMessage & { key: string | null; tenantId?: string | null | undefined };
   readonly faults: readonly ProblemItem[];
 }
 

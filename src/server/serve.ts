@@ -1,5 +1,8 @@
 /** One process with everything: the API, the dispatcher and maintenance on one store. It never touches signals. */
+
+import type { RetentionOptions } from "../create/maintenance-jobs.ts";
 import { createMakegood, type Makegood, type MakegoodOptions } from "../create.ts";
+import type { ArchivedClass } from "../maintenance/retention-classes.ts";
 import { errorText } from "../message/errors.ts";
 import { type LogSetting, startLog } from "../observe/default-log.ts";
 import { type Log, logEvents } from "../observe/log.ts";
@@ -12,13 +15,13 @@ import type { StopOptions } from "../worker/worker.ts";
 import { createApp } from "./app.ts";
 import { type Config, shownConfig, storeText } from "./config/config.ts";
 import { AUDIT_KEPT_DAYS, DAY_MS } from "./config/settings.ts";
-import { kernelOf } from "./kernel.ts";
+import { evidenceOptions } from "./evidence-options.ts";
+import { kernelOf, PROBE_MS } from "./kernel.ts";
 import { listen, type Timeouts } from "./listen.ts";
 import { homeSchema, nothing, type OpenedStore, openStore } from "./open-store.ts";
+import { startProbes } from "./probe-port.ts";
 import { VERSION } from "./version.ts";
 
-/** How often a server asks its store whether it would accept: what /health says is at most this old, and one answer. */
-export const PROBE_MS = 1_000;
 /** A store that neither opens nor refuses for so long is away: the process is there without it and says that it is not ready. */
 const OPEN_WAIT_MS = 5_000;
 
@@ -54,16 +57,27 @@ export async function startWorking({ config, store, failed, log, clock }: Parts,
       ? { store, secondary: null, recoveryHome: undefined, release: nothing }
       : await openStore(config, log, failed);
     undo.push(opened.release);
-    const mg = await createMakegood(lastingOptions(opened, { config, clock, log, failed }));
+    const evidence = await evidenceOptions(config, log, clock, true);
+    const mg = await createMakegood({ ...lastingOptions(opened, { config, clock, log, failed }), evidence });
     undo.push(() => mg.close({ drainMs: config.drain_ms }));
     logEvents(mg.events, log);
     const worker = mg.work({ topics });
     undo.push(startStreams({ config, mg, log, clock, patterns: topics }).stop);
+    await openProbes({ config, log }, mg, undo);
     return { mg, worker, undo, stop };
   } catch (error) {
     await stop().catch((failure) => log.error("could not stop cleanly", { error: failure }));
     throw error;
   }
+}
+
+/** Closed first, so that a process that stops is ready no more. */
+async function openProbes({ config, log }: Pick<Parts, "config" | "log">, mg: Makegood, undo: (() => unknown)[]): Promise<void> {
+  const { probe_port: port, probe_host: host, tokens, hosts } = config;
+  if (port === null) return;
+  const probes = await startProbes(mg, { port, host, tokens, hosts });
+  undo.push(probes.close);
+  log.info("probes and metrics are answered", { url: probes.url });
 }
 
 export async function startServer({ config, clock = systemClock, ...options }: ServeOptions): Promise<RunningServer> {
@@ -103,13 +117,33 @@ export function makegoodOptions(config: Config, store: Store, clock: Clock): Mak
     concurrency: config.concurrency,
     pollMs: config.poll_ms,
     drainMs: config.drain_ms,
-    keptMs: config.kept_days * DAY_MS,
-    auditKeptMs: config.audit_kept_days === "forever" ? null : config.audit_kept_days * DAY_MS,
+    ...retentionOptions(config),
     topics: [...auditTopics(auditOf(store)), ...streamTopics(config, clock)],
+    verify: { witness: config.witness },
     sinkAllow: config.sink_allow,
     recovery: config.recovery_options,
     // The server writes the events itself, when it has said that it starts.
     log: "silent",
+  };
+}
+
+function retentionOptions(config: Config): RetentionOptions {
+  const ms = (days: number | "forever"): number | null => (days === "forever" ? null : days * DAY_MS);
+  return {
+    keptMs: config.kept_days * DAY_MS,
+    auditKeptMs: ms(config.audit_kept_days),
+    retention: {
+      dead: ms(config.dead_kept_days),
+      occurrences: ms(config.occurrences_kept_days),
+      redrive_items: ms(config.redrive_items_kept_days),
+      provenance: ms(config.provenance_kept_days),
+      replays: ms(config.replays_kept_days),
+      usage_turns: ms(config.usage_kept_days),
+    },
+    replayWindowMs: config.replay_window_days === null ? undefined : config.replay_window_days * DAY_MS,
+    archive: config.archive,
+    archiveClasses: (config.archive_classes as readonly ArchivedClass[] | null) ?? undefined,
+    archiveSealKey: config.seal_key ?? undefined,
   };
 }
 

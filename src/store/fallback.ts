@@ -47,6 +47,8 @@ export interface LadderStatus {
   /** What everything that was accepted survives: never better than the worst place where something lies. */
   readonly durable: Survives;
   readonly holdings: readonly Holding[];
+  /** Places of which nobody has said yet what lies there. */
+  readonly unheard: readonly Holding["place"][];
   readonly waiting: { readonly journal: number; readonly memory: number };
   readonly quarantined: number;
   /** Wall clock; null when nothing waits below. */

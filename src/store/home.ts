@@ -3,6 +3,7 @@
  * enqueues messages and intervenes in dead letters. How a message is written stays the store's.
  */
 import type { Accepted, MessageView, NewMessage } from "../message/message.ts";
+import type { Fence } from "../platform/job.ts";
 import type { At, Intervention, InterventionResult, Store } from "./store.ts";
 
 /** Everything comes back as text. */
@@ -46,7 +47,8 @@ export interface Home {
   read(during: string): Run;
   /** A single statement that writes. */
   write(during: string): Run;
-  transaction<T>(during: string, work: (inside: Inside) => Promise<T>): Promise<T>;
+  /** `under`: refused at commit, with all that it wrote, once that leadership has ended. */
+  transaction<T>(during: string, work: (inside: Inside) => Promise<T>, under?: Fence | null): Promise<T>;
   messages(run: Run, ids: readonly string[]): Promise<MessageView[]>;
   /** As the store's own, in one transaction with what goes first, once the dead letter's row was taken; what that throws undoes it. */
   intervene(intervention: Intervention, first: (run: Run) => Promise<void>): Promise<InterventionResult>;

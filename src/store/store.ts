@@ -17,6 +17,7 @@ import type {
   Suspicion,
 } from "../message/message.ts";
 import type { Settle } from "../message/settlement.ts";
+import type { Fence } from "../platform/job.ts";
 import type { TopicStore } from "./topics.ts";
 
 /** What a store is, stated so that others can rely on it; the conformance suite checks that it is true. */
@@ -181,9 +182,25 @@ export type InterventionResult =
 export interface PruneRequest extends At {
   /** Settled messages are kept this long after they settled; unsettled ones always. */
   readonly keptMs: number;
+  /** Dead letters that were resolved or discarded are kept this long, if that is longer; absent: as all that is settled. */
+  readonly deadKeptMs?: number | undefined;
+  /** The leadership under which it is done: once that has ended, nothing more goes. */
+  readonly under?: Fence | null | undefined;
+  /** What goes to the archive first, in the same write, where the store has one. */
+  readonly archive?: PruneArchive | undefined;
   /** An upper bound on the rows of one call. */
   readonly limit: number;
 }
+
+export interface PruneArchive {
+  /** With their text; of the others nothing is kept. */
+  readonly classes: readonly SettledClass[];
+  /** Hears of each chunk, once it is written. */
+  told(chunk: { readonly class: SettledClass; readonly rows: number; readonly bytes: number }): void;
+}
+
+/** `dead`: died, and was resolved or discarded by a person. */
+export type SettledClass = "delivered" | "dead";
 
 /** A leadership lease. It saves work, it never provides safety (I9). */
 export interface Leadership {

@@ -4,6 +4,7 @@
 export type { MemoryStoreOptions } from "../store/memory/memory-store.ts";
 export { createMemoryStore } from "../store/memory/memory-store.ts";
 export { type AuditHarness, auditConformance, type OpenAudit } from "./audit-conformance.ts";
+export { movableConformance } from "./movable-conformance.ts";
 export type { Received, ReceiverMode, SinkCase, SinkHarness, SinkRig } from "./sink-conformance.ts";
 export { sinkConformance } from "./sink-conformance.ts";
 export type { Case, OpenTransaction, StoreHarness } from "./store-conformance/harness.ts";

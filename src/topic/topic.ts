@@ -51,6 +51,8 @@ export interface TopicOptions<Out = unknown> {
   readonly tenantRatePerSecond?: number | undefined;
   /** How many attempts at once over all processes. */
   readonly concurrencyTotal?: number | undefined;
+  /** Which field of the payload is an amount that `makegood verify` sums: `amount_micro`, `turn.cost`. */
+  readonly moneyField?: string | undefined;
   /** `key` (default): messages that carry an ordering key are delivered in order; others are not affected. */
   readonly ordering?: Ordering | undefined;
   readonly onUnknown?: "retry" | "hold" | undefined;
@@ -106,8 +108,8 @@ function declare(name: TopicName, options: TopicOptions, schema: Schema): Topic 
 }
 
 /** Only those that are set: absent and undefined must not make two definitions out of one. */
-function limitsOf({ ratePerSecond, tenantRatePerSecond, concurrencyTotal }: TopicOptions): Partial<TopicDefinition> {
-  const limits = Object.entries({ ratePerSecond, tenantRatePerSecond, concurrencyTotal });
+function limitsOf({ ratePerSecond, tenantRatePerSecond, concurrencyTotal, moneyField }: TopicOptions): Partial<TopicDefinition> {
+  const limits = Object.entries({ ratePerSecond, tenantRatePerSecond, concurrencyTotal, moneyField });
   return Object.fromEntries(limits.filter(([, value]) => value !== undefined));
 }
 

@@ -209,7 +209,7 @@ describe("a worker of its own", () => {
     for (const type of TYPES) await mg.enqueue(`audit/${type}`, envelope(`w-${type}`, type), { key: `w-${type}` });
     const env = { DATABASE_URL: databaseUrl(), MAKEGOOD_SCHEMA: schema, MAKEGOOD_POLL_MS: "50" };
     const worker = await startCli(["work", "--topics", "audit/*"], env);
-    await vi.waitFor(async () => expect((await store.audit.list({ limit: 100 })).length).toBe(TYPES.length), 20_000);
+    await vi.waitFor(async () => expect((await store.audit.list({ limit: 100 })).records.length).toBe(TYPES.length), 20_000);
     expect(await worker.end("SIGTERM")).toMatchObject({ code: 0 });
     await mg.close();
     await dropSchema(schema);
@@ -243,7 +243,7 @@ describe("serve", () => {
     const server = await startTestServer({ MAKEGOOD_POLL_MS: "50", MAKEGOOD_AUDIT_KEPT_DAYS: "30" }, { store });
     expect(server.lines.some((line) => line.includes("kept for less than seven years"))).toBe(true);
     for (const type of TYPES) await server.mg.enqueue(`audit/${type}`, envelope(`q-${type}`, type), { key: `q-${type}` });
-    await vi.waitFor(async () => expect((await store.audit.list({ limit: 100 })).length).toBe(TYPES.length), 10_000);
+    await vi.waitFor(async () => expect((await store.audit.list({ limit: 100 })).records.length).toBe(TYPES.length), 10_000);
     const text = await (await server.api("/metrics")).text();
     expect(text).toMatch(/makegood_audit_retry_duration_seconds_bucket\{le="604800",audit_type="executions"\} 1/);
     await server.close({ drainMs: 500 });

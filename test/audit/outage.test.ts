@@ -103,7 +103,7 @@ function database(code: "store_unavailable" | "store_full"): () => Promise<Servi
       back: () => {
         away = false;
       },
-      stored: async () => new Set((await audit.list({ limit: 100 })).map(({ payload }) => payload)),
+      stored: async () => new Set((await audit.list({ limit: 100 })).records.map(({ payload }) => payload)),
     };
   };
 }

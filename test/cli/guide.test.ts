@@ -1,12 +1,9 @@
 /**
- * The commands of docs/guide/recovery.md, run as they stand by a shell, on a real database: what the guide promises is what happens. The
- * shell's `makegood` asks this process, which runs the program itself: starting Node for each of twenty commands would take longer than all
- * the rest.
+ * The commands of docs/guide/recovery.md, run as they stand by a shell, on a real database: what the guide promises is what happens.
  */
 import { execFile, spawn } from "node:child_process";
-import { chmod, readFile, writeFile } from "node:fs/promises";
-import { type AddressInfo, connect, createServer, type Server } from "node:net";
-import { join } from "node:path";
+import { readFile } from "node:fs/promises";
+import { connect } from "node:net";
 import { promisify } from "node:util";
 import { afterAll, expect, it, vi } from "vitest";
 import { createRecords } from "../../src/recovery/records.ts";
@@ -16,15 +13,11 @@ import type { Store } from "../../src/store/store.ts";
 import { startTestServer } from "../server/support.ts";
 import { freePort } from "../support/free-port.ts";
 import { databaseUrl, dropSchema, freshSchema } from "../support/postgres.ts";
+import { openShell, shellBlocks } from "../support/shell.ts";
 import { removeWorkspaces, workspace } from "./support.ts";
 import { terminal } from "./terminal.ts";
 
 afterAll(removeWorkspaces);
-
-/** Shell blocks of a document, in order. */
-function shellBlocks(text: string): string[] {
-  return [...text.matchAll(/^```sh\n([\s\S]*?)^```/gm)].map((match) => match[1] as string);
-}
 
 function reached(port: number): Promise<void> {
   return new Promise((resolve, reject) => {
@@ -33,29 +26,6 @@ function reached(port: number): Promise<void> {
       resolve();
     }).on("error", reject);
   });
-}
-
-/** Takes NUL-ended texts: how many arguments, each of them, the standard input. Gives back the output, and the exit code in the last line. */
-async function listenForCommands(url: string, rest: () => Promise<void>): Promise<Server> {
-  const server = createServer({ allowHalfOpen: true }, (socket) => {
-    let received = "";
-    socket.setEncoding("utf8").on("data", async (data: string) => {
-      received += data;
-      const [count, ...texts] = received.split("\0").slice(0, -1);
-      if (count === undefined || texts.length < Number(count) + 1) return;
-      const args = texts.slice(0, Number(count));
-      const { code, stdout, stderr } = await terminal(args, {
-        env: { MAKEGOOD_URL: url },
-        width: 100,
-        stdin: texts.at(-1) ?? "",
-      });
-      // A person needs longer for the next line than a message for its first attempt.
-      if (args[0] === "enqueue") await rest();
-      socket.end(`${stdout}${stderr}${code}\n`);
-    });
-  });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  return server;
 }
 
 /** Nothing is under way: every message has been attempted, every dead letter is grouped and evaluated. */
@@ -67,22 +37,24 @@ async function atRest(store: Store & WithHome): Promise<void> {
   expect([uningested, evaluations.unevaluated, evaluations.evaluating, moving]).toEqual([0, 0, 0, []]);
 }
 
-/** In the shell: everything but the last line is the output, the last line is the exit code. */
-const shim = (port: number): string => `#!/bin/bash
-exec 3<>/dev/tcp/127.0.0.1/${port}
-printf '%s\\0' "$#" "$@" "$(cat)" >&3
-mapfile -t lines <&3
-code="\${lines[-1]}"
-for line in "\${lines[@]::\${#lines[@]}-1}"; do printf '%s\\n' "$line"; done
-exit "$code"
-`;
-
 it("the recovery guide heals a group in the end", async () => {
   const cwd = await workspace();
   const schema = freshSchema();
   const store = createPostgresStore({ url: databaseUrl(), schema });
   const server = await startTestServer({ MAKEGOOD_POLL_MS: "50" }, { store });
-  const commands = await listenForCommands(server.url, () => vi.waitFor(() => atRest(store), { timeout: 10_000, interval: 20 }));
+  const rest = () => vi.waitFor(() => atRest(store), { timeout: 10_000, interval: 20 });
+  await using shell = await openShell(
+    cwd,
+    { MAKEGOOD_URL: server.url },
+    {
+      async makegood({ args, env, stdin }) {
+        const told = await terminal(args, { env, width: 100, stdin });
+        // A person needs longer for the next line than a message for its first attempt.
+        if (args[0] === "enqueue") await rest();
+        return told;
+      },
+    },
+  );
   const receiverPort = await freePort();
   const guide = await readFile(new URL("../../docs/guide/recovery.md", import.meta.url), "utf8");
   const [, , receiver = "", ...blocks] = shellBlocks(guide);
@@ -93,13 +65,8 @@ it("the recovery guide heals a group in the end", async () => {
   try {
     // A person starts it and goes on reading: it is there before the first message.
     await vi.waitFor(() => reached(receiverPort), { timeout: 10_000, interval: 20 });
-    await writeFile(join(cwd, "makegood"), shim((commands.address() as AddressInfo).port));
-    await chmod(join(cwd, "makegood"), 0o755);
     const script = blocks.join("echo ------\n").replaceAll("4700", String(receiverPort));
-    const { stdout } = await promisify(execFile)("bash", ["-euo", "pipefail", "-c", `exec </dev/null\n${script}`], {
-      cwd,
-      env: { PATH: `${cwd}:${process.env.PATH}`, HOME: process.env.HOME ?? "" },
-    });
+    const stdout = await shell.run(script);
     const [dead = "", group = "", why = "", executed = "", after = "", redriven = ""] = stdout.split("------\n");
     expect(dead.match(/ dead \(open\) /g)).toHaveLength(2);
     expect(group).toMatch(/http_429 +shop\/charge/);
@@ -113,7 +80,6 @@ it("the recovery guide heals a group in the end", async () => {
     expect(long.filter((line) => line.length > 100)).toEqual([]);
   } finally {
     child.kill();
-    commands.close();
     await server.close({ drainMs: 500 });
     await dropSchema(schema);
   }

@@ -8,6 +8,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
+import { databaseUrl, dropSchema, freshSchema, withClient } from "../support/postgres.ts";
 import { makegood, removeWorkspaces, running, workspace } from "./support.ts";
 
 const TIMEOUT = 120_000;
@@ -115,6 +116,44 @@ describe("work", () => {
       const left = await makegood(cwd, ["messages", "list", "--status", "pending", "--json"]);
       expect((JSON.parse(left.stdout) as { data: { topic: string }[] }).data.map(({ topic }) => topic)).toEqual(["yours/one"]);
       expect(await worker.stop("SIGINT")).toBe(0);
+    },
+    TIMEOUT,
+  );
+
+  it(
+    "REC-55: --once delivers what is due and ends, as a timer would have it",
+    async () => {
+      const cwd = await workspace();
+      const schema = freshSchema();
+      const env = { DATABASE_URL: databaseUrl(), MAKEGOOD_SCHEMA: schema };
+      await writeFile(
+        join(cwd, "makegood.config.json"),
+        JSON.stringify({ topics: { "mine/one": { sink: { kind: "notify" } }, "yours/one": { sink: { kind: "notify" } } } }),
+      );
+      const once = (...more: string[]) =>
+        makegood(cwd, ["work", "--once", "--topics", "mine/*", "--batch-size", "1", ...more], env);
+      try {
+        expect([(await once()).stdout, (await once()).code]).toEqual([
+          expect.stringContaining("0 attempts: 0 delivered, 0 dead"),
+          0,
+        ]);
+        await withClient(async (client) => {
+          for (const [topic, delayMs] of [
+            ["mine/one", 0],
+            ["mine/one", 0],
+            ["mine/one", 3_600_000],
+            ["yours/one", 0],
+          ] as const)
+            await client.query(`select "${schema}".enqueue($1, '{}', delay_ms => $2)`, [topic, delayMs]);
+        });
+        const { code, stdout } = await once("--json");
+        expect([code, JSON.parse(stdout.trim().split("\n").at(-1) as string)]).toEqual([
+          0,
+          { attempts: 2, delivered: 2, dead: 0 },
+        ]);
+      } finally {
+        await dropSchema(schema);
+      }
     },
     TIMEOUT,
   );

@@ -3,7 +3,7 @@
  */
 import { describe, it } from "vitest";
 import { createMemoryStore } from "../../src/store/memory/memory-store.ts";
-import { type StoreHarness, storeConformance } from "../../src/testing/index.ts";
+import { movableConformance, type StoreHarness, storeConformance } from "../../src/testing/index.ts";
 
 const harness: StoreHarness = {
   name: "memory",
@@ -15,5 +15,5 @@ const harness: StoreHarness = {
 };
 
 describe("memory store", () => {
-  for (const { group, name, run } of storeConformance(harness)) it(`${group}: ${name}`, run);
+  for (const { group, name, run } of [...storeConformance(harness), ...movableConformance(harness)]) it(`${group}: ${name}`, run);
 });

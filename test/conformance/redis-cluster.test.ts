@@ -3,7 +3,7 @@ import { Cluster } from "ioredis";
 import { createCluster } from "redis";
 import { beforeAll, describe, expect, it } from "vitest";
 import { connectRedis, createRedisStore, fromIoredis, fromNodeRedis } from "../../src/store/redis/index.ts";
-import { storeConformance } from "../../src/testing/index.ts";
+import { movableConformance, storeConformance } from "../../src/testing/index.ts";
 import { type RedisCluster, startRedisCluster } from "../support/redis-cluster.ts";
 import { freshPrefix, redisHarness } from "../support/redis-store.ts";
 
@@ -22,7 +22,8 @@ const ioredis = redisHarness("a Redis Cluster through ioredis", async () =>
 
 for (const harness of [nodeRedis, ioredis]) {
   describe(harness.name, () => {
-    for (const { group, name, run } of storeConformance(harness)) it(`${group}: ${name}`, run);
+    for (const { group, name, run } of [...storeConformance(harness), ...movableConformance(harness)])
+      it(`${group}: ${name}`, run);
   });
 }
 

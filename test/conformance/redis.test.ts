@@ -3,7 +3,7 @@ import { Redis } from "ioredis";
 import { createClient } from "redis";
 import { beforeAll, describe, it } from "vitest";
 import { fromIoredis, fromNodeRedis } from "../../src/store/redis/index.ts";
-import { storeConformance } from "../../src/testing/index.ts";
+import { movableConformance, storeConformance } from "../../src/testing/index.ts";
 import { type RedisServer, startRedis } from "../support/redis-server.ts";
 import { redisHarness } from "../support/redis-store.ts";
 
@@ -18,6 +18,7 @@ const ioredis = redisHarness("redis through ioredis", async () => fromIoredis(ne
 
 for (const harness of [nodeRedis, ioredis]) {
   describe(harness.name, () => {
-    for (const { group, name, run } of storeConformance(harness)) it(`${group}: ${name}`, run);
+    for (const { group, name, run } of [...storeConformance(harness), ...movableConformance(harness)])
+      it(`${group}: ${name}`, run);
   });
 }

@@ -34,7 +34,7 @@ export const WORDS: readonly Word[] = [
   { pattern: /\ba http\b/i, instead: "an http" },
 ];
 
-const PLACES = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "docs", "src", "test", "bench", "demo", "examples"];
+const PLACES = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "docs", "src", "test", "bench", "demo", "deploy", "examples"];
 const TEXT = /\.([cm]?[jt]sx?|md|lua|html|css|sh|ya?ml)$/;
 const NOT_OURS_TO_CHANGE = /^(src\/store\/postgres\/(usage\/)?migrations\/|test\/support\/version-before\/)/;
 const ABOUT_THE_WORDS = /^test\/house-rules\/(plain-words\.|broken-tree\/)/;

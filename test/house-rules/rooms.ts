@@ -36,7 +36,11 @@ const MIDDLE = [
   "worker",
   "client",
   "recovery",
+  "archive",
   "maintenance",
+  "evidence",
+  "transfer",
+  "verify",
 ];
 const ENGINES = ["store:*", "sink:*", "sink-list"];
 
@@ -64,9 +68,19 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   client: [...SEAMS, "topic", "worker"],
   // One room on PostgreSQL: it writes SQL of its own tables in what the store gives it (store/home.ts), and knows nothing of the engine.
   recovery: [...SEAMS, "store-part"],
-  maintenance: SEAMS,
+  // What left its tables, and where it went; a room on PostgreSQL as well.
+  archive: [...SEAMS, "store-part", "ladder-format"],
+  maintenance: [...SEAMS, "store-part", "archive"],
+  // As recovery: SQL of its own tables, on what the store gives it.
+  evidence: [...SEAMS, "store-part"],
+  // Between stores and files, by the seams alone.
+  transfer: [...SEAMS, "store-part", "ladder-format"],
+  // What gauges of the whole system are read from: statements over tables of other rooms, through what the store gives them.
+  levels: SEAMS,
+  // Conservation: the store's own word of itself, its witness, and the places beside it that wiring names.
+  verify: [...SEAMS, "store-part", "ladder-format"],
   // Wiring: the only room that knows every engine.
-  create: [...MIDDLE, ...ENGINES],
+  create: [...MIDDLE, "levels", ...ENGINES],
   // Journal and memory, the lower rungs of the ladder, hold their messages in the memory engine.
   "store:ladder": [...GROUND, "observe", "store", "ladder-format", "store:memory"],
   // The seeds' port is a façade over any store. It stands where its users know it, at the door of the Redis engine.
@@ -77,7 +91,9 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   contract: [...GROUND, "store", "recovery"],
   // The memory store has no door of its own: MAKEGOOD_STORE=memory.
   server: [...MIDDLE, "contract", "create", "presets", "store-door", "store:memory"],
-  cli: [...MIDDLE, "contract", "create", "presets", "server", "store-door"],
+  // What is asked of a deployment before and while it is trusted; the command line only shows it.
+  doctor: [...MIDDLE, "contract", "server", "store-door"],
+  cli: [...MIDDLE, "contract", "create", "presets", "server", "doctor", "store-door"],
   testing: [...MIDDLE, ...ENGINES, "create"],
   // For receivers: the caller's transaction as the stores take it, and no store.
   inbox: [...GROUND, "store", "store-part"],

@@ -15,6 +15,8 @@ interface Manifest {
   readonly exports: Record<string, string | { types: string; default: string }>;
   readonly scripts: Record<string, string>;
   readonly dependencies: Record<string, string>;
+  readonly devDependencies: Record<string, string>;
+  readonly peerDependenciesMeta: Record<string, { readonly optional: boolean }>;
   readonly files: string[];
 }
 interface Lock {
@@ -64,6 +66,16 @@ describe("the package", () => {
 
   it("has no other doors than these", () => {
     expect(new Set(Object.keys(manifest.exports))).toEqual(new Set([...Object.keys(WHAT_EACH_OPENS), "./package.json"]));
+  });
+
+  it("FIN-65: settlement needs jose and nothing else of its own; clients of Redis are the user's, tools for tests stay here", () => {
+    const names = Object.keys(manifest.dependencies);
+    expect(names).toEqual(["commander", "jose", "pg", "prom-client", "re2js", "undici", "zod"]);
+    expect(manifest.peerDependenciesMeta).toEqual({ redis: { optional: true }, ioredis: { optional: true } });
+    expect(["fast-check", "vitest"].map((name) => [names.includes(name), name in manifest.devDependencies])).toEqual([
+      [false, true],
+      [false, true],
+    ]);
   });
 
   it("attack 30: nothing of ours runs at install, and of others' only what works without it", () => {

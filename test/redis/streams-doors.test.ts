@@ -194,6 +194,28 @@ describe("the seeds' streams", () => {
     await until(async () => (await mg.store.get(waiting?.id as string))?.status === "delivered");
   });
 
+  it("CON-24, DR-27: the priority of a recovery entry is its message's, and what is none is 0", async () => {
+    const given = ["3", "-7", "100000", "high", "", "1.5", null];
+    for (const one of given) {
+      await send("XADD", "m10:evaluate:stream", "*", "candidate_id", "c", ...(one === null ? [] : ["priority", one]));
+    }
+    keep(startRecoveryStream({ mg, redis, onNotice }));
+    await until(async () => (await mg.store.list({ topic: RECOVERY_TOPIC, limit: 10 })).data.length === given.length);
+    const { data } = await mg.store.list({ topic: RECOVERY_TOPIC, limit: 10 });
+    const got = data.map(({ payload, priority }) => [(JSON.parse(payload) as { priority?: string }).priority ?? null, priority]);
+    expect(new Map(got as [string | null, number][])).toEqual(
+      new Map([
+        ["3", 3],
+        ["-7", -7],
+        ["100000", 100],
+        ["high", 0],
+        ["", 0],
+        ["1.5", 0],
+        [null, 0],
+      ]),
+    );
+  });
+
   it("DA-17: starts without a server, says so, and reads once it is there", async () => {
     const own = await startRedis();
     await own.stop("SIGKILL");

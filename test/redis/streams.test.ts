@@ -6,7 +6,7 @@ import { MakegoodError } from "../../src/index.ts";
 import { fromIoredis, fromNodeRedis, type RedisPort } from "../../src/store/redis/port.ts";
 import { type Inlet, startInlet } from "../../src/store/redis/streams/inlet.ts";
 import type { InletMessage, InletNotice, InletOptions } from "../../src/store/redis/streams/inlet-options.ts";
-import { AUDIT_STREAM, fieldOf, RECOVERY_STREAM } from "../../src/store/redis/streams/seed-names.ts";
+import { AUDIT_CLASS_STREAMS, AUDIT_STREAM, fieldOf, RECOVERY_STREAM } from "../../src/store/redis/streams/seed-names.ts";
 import { checkReclaim, reclaimBackoffMs, reclaimSpanMs } from "../../src/store/redis/streams/takeover.ts";
 import { DURABLE, type RedisServer, startRedis } from "../support/redis-server.ts";
 import { pause, until } from "../unit/delivery/support.ts";
@@ -94,7 +94,7 @@ describe("the inlet", () => {
       expect(accepted.map(({ key }) => key)).toEqual(ids.map((id) => `${STREAM}:${id}`));
       expect(accepted.map(({ payloadText }) => JSON.parse(payloadText).n)).toEqual([...Array(25).keys(), ...Array(5).keys()]);
       expect(await pending()).toEqual([]);
-      expect(await inlet.depth()).toEqual({ waiting: 0, pending: 0, unprocessed: 0, exact: true });
+      expect(await inlet.depth()).toMatchObject({ waiting: 0, pending: 0, unprocessed: 0, exact: true });
     });
 
     it("DA-13: a malformed entry is quarantined whole, with its reason, and the others go on", async () => {
@@ -352,10 +352,10 @@ describe("the inlet", () => {
     await diedWith("dead", 2);
     const inlet = start({ accept: () => new Promise(() => {}), batchMax: 1, acceptTimeoutMs: 50_000 });
     await until(async () => (await pending()).length === 3);
-    expect(await inlet.depth()).toEqual({ waiting: 2, pending: 3, unprocessed: 5, exact: true });
+    expect(await inlet.depth()).toMatchObject({ waiting: 2, pending: 3, unprocessed: 5, exact: true });
     // A deletion ahead of the group: Redis answers that the lag is unknown.
     await send("XDEL", STREAM, ids[3] as string);
-    expect(await inlet.depth()).toEqual({ waiting: 1, pending: 3, unprocessed: 4, exact: true });
+    expect(await inlet.depth()).toMatchObject({ waiting: 1, pending: 3, unprocessed: 4, exact: true });
   });
 
   it("a stream that was deleted under it is made again", async () => {
@@ -374,8 +374,12 @@ describe("the inlet", () => {
     expect(fails({ redis: { ...redis, cluster: true }, deadStream: "elsewhere" })).toThrow(/hash tag/);
   });
 
-  it("knows the seeds' names", () => {
-    expect(AUDIT_STREAM).toMatchObject({ stream: "audit-dlq", group: "audit-retry-workers" });
+  it("AUD-9, AUD-15, EV-16: knows the seeds' names, batch and sweep", () => {
+    expect(AUDIT_STREAM).toMatchObject({ stream: "audit-dlq", group: "audit-retry-workers", batchMax: 10, sweepMs: 30_000 });
+    expect(Object.values(AUDIT_CLASS_STREAMS).map(({ stream, deadStream }) => [stream, deadStream])).toEqual([
+      ["audit:dlq:events", "audit:dead-letter:events"],
+      ["audit:dlq:notifications", "audit:dead-letter:notifications"],
+    ]);
     expect(RECOVERY_STREAM).toMatchObject({
       stream: "m10:evaluate:stream",
       group: "m10:evaluate:group",

@@ -217,6 +217,7 @@ describe("addresses and methods", () => {
       version: "0",
       payloadBytesMax: 1,
       checkSink: () => [],
+      deadLettersMax: 100,
       dispatcher: () => null,
       draining: () => false,
       abandoned: async () => false,

@@ -40,6 +40,7 @@ describe("defaults", () => {
       poll_ms: 1_000,
       drain_ms: 30_000,
       kept_days: 7,
+      dead_letters_max: 100,
       payload_bytes_max: 1_048_576,
       topics: [],
     });

@@ -160,9 +160,9 @@ describe("metrics", () => {
 
   it("are written as a Prometheus server reads them: buckets that add up, labels escaped, and nothing of what is over", async () => {
     const book = createSeriesBook();
-    const seconds = book.histogram("h", "Durations.", ["topic"], [0.1, 1]);
+    const seconds = book.histogram("h", "Durations.", [0.1, 1], { labels: ["topic"] });
     for (const value of [0.05, 0.1, 0.5, 3]) seconds.observe(["a"], value);
-    const gauge = book.gauge("g", "Levels.", ["topic", "status"]);
+    const gauge = book.gauge("g", "Levels.", { labels: ["topic", "status"] });
     gauge.set(['say "hi" \\', "x\ny"], 2);
     gauge.set(["over", "x"], 1);
     gauge.reset();

@@ -74,6 +74,7 @@ describe.each(STORES)("on the $name store", ({ make }) => {
         rate_per_second: 2.5,
         tenant_rate_per_second: 0.5,
         ordering: "strict",
+        money_field: null,
         paused: true,
         source: "api",
         revision: expect.any(Number),

@@ -185,9 +185,9 @@ export class Judge {
   }
 
   /** Returns what has to be gone now. */
-  pruned({ keptMs, limit }: PruneRequest, answer: number): Entry[] {
+  pruned({ keptMs, deadKeptMs = keptMs, limit }: PruneRequest, answer: number): Entry[] {
     this.#demand(keptMs === (this.#witnesses?.keptMs ?? keptMs), "I2", `retention keeps what is settled for ${keptMs} ms`);
-    const gone = this.#ledger.prune(keptMs, limit, this.#world.nowMs);
+    const gone = this.#ledger.prune(keptMs, deadKeptMs, limit, this.#world.nowMs);
     this.#demand(
       answer === gone.length,
       "I2",

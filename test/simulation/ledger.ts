@@ -229,10 +229,13 @@ export class Ledger {
   }
 
   /** What retention deletes when it keeps settled ones for so long. */
-  prune(keptMs: number, limit: number, nowMs: number): Entry[] {
+  prune(keptMs: number, deadKeptMs: number, limit: number, nowMs: number): Entry[] {
     const gone: Entry[] = [];
-    while (gone.length < limit && this.settled[0] !== undefined && this.settled[0].atMs <= nowMs - keptMs) {
-      const { entry } = this.settled.shift() as { entry: Entry };
+    const stays = ({ status }: Entry): number => (status === "dead" ? Math.max(keptMs, deadKeptMs) : keptMs);
+    while (gone.length < limit) {
+      const next = this.settled.findIndex(({ atMs, entry }) => atMs <= nowMs - stays(entry));
+      if (next < 0) break;
+      const { entry } = this.settled.splice(next, 1)[0] as { entry: Entry };
       this.entries.delete(entry.message.id);
       const scope = scopeOf(entry.message);
       if (scope !== null && this.dedupe.get(scope) === entry.message.id) this.dedupe.delete(scope);

@@ -4,6 +4,7 @@
 import pg from "pg";
 import { createRecords, type Records } from "../../src/recovery/records.ts";
 import type { WithAudit } from "../../src/store/audit.ts";
+import type { WithConservation } from "../../src/store/conservation.ts";
 import type { WithHome } from "../../src/store/home.ts";
 import { createPostgresStore, type PostgresStoreOptions } from "../../src/store/postgres/index.ts";
 import type { Store } from "../../src/store/store.ts";
@@ -87,7 +88,7 @@ export async function beginTransaction() {
 
 export async function openStore(
   options: Partial<PostgresStoreOptions> = {},
-): Promise<Store & WithAudit & WithHome & { schema: string; recovery: Records }> {
+): Promise<Store & WithAudit & WithConservation & WithHome & { schema: string; recovery: Records }> {
   const schema = options.schema ?? freshSchema();
   const store = createPostgresStore({ url: databaseUrl(), ...options, schema });
   await store.open();

@@ -3,18 +3,15 @@
  * killed, restarted, paused and asked. The program is found, or installed with apt-get where we are root; otherwise one line
  * says what to install.
  */
-import { type ChildProcess, execFile, spawn } from "node:child_process";
-import { access, constants, mkdtemp, readFile, rm } from "node:fs/promises";
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { promisify } from "node:util";
 import { createClient } from "redis";
 import { atEnd } from "./at-end.ts";
+import { findTool } from "./find-tool.mjs";
 import { freePort } from "./free-port.ts";
 import { roomyMemory } from "./roomy-memory.ts";
-
-const MISSING =
-  "redis-server is missing, and the Redis tests need it: install it (Debian, Ubuntu: apt-get install redis-server; macOS: brew install redis)";
 
 export interface RedisServer {
   readonly port: number;
@@ -50,10 +47,14 @@ atEnd(async () => {
   for (const folder of folders.splice(0)) await rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
 });
 
-export async function startRedis(settings: readonly string[] = DURABLE): Promise<RedisServer> {
+/** `env`: of the server's process, beside ours. `folder`: instead of one that is made for it. */
+export async function startRedis(
+  settings: readonly string[] = DURABLE,
+  given: { readonly env?: NodeJS.ProcessEnv; readonly folder?: string } = {},
+): Promise<RedisServer> {
   const program = await findRedis();
-  const folder = await mkdtemp(join(await roomyMemory(), "makegood-redis-"));
-  folders.push(folder);
+  const folder = given.folder ?? (await mkdtemp(join(await roomyMemory(), "makegood-redis-")));
+  if (given.folder === undefined) folders.push(folder);
   const port = await freePort();
   let child: ChildProcess | undefined;
   let now = settings;
@@ -98,7 +99,7 @@ export async function startRedis(settings: readonly string[] = DURABLE): Promise
         "--logfile",
         join(folder, "log"),
       ];
-      const fresh = spawn(program, [...fixed, ...now], { stdio: "ignore" });
+      const fresh = spawn(program, [...fixed, ...now], { stdio: "ignore", env: { ...process.env, ...given.env } });
       child = fresh;
       running.add(fresh);
       fresh.once("exit", () => running.delete(fresh));
@@ -121,31 +122,7 @@ async function untilUp(server: RedisServer, child: ChildProcess, log: string): P
   throw new Error(`redis-server did not start: ${(await readFile(log, "utf8").catch(() => "")).slice(-500)}`);
 }
 
-export async function findRedis(): Promise<string> {
-  const found = await onThisMachine();
-  if (found) return found;
-  if (process.geteuid?.() !== 0) throw new Error(MISSING);
-  const run = promisify(execFile);
-  // RUNLEVEL=1 keeps the package from starting a service of its own.
-  const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive", RUNLEVEL: "1" };
-  const install = () => run("apt-get", ["install", "-y", "--no-install-recommends", "redis-server"], { env });
-  await install().catch(async () => {
-    await run("apt-get", ["update"], { env });
-    await install();
-  });
-  const installed = await onThisMachine();
-  if (!installed) throw new Error(MISSING);
-  return installed;
-}
-
-async function onThisMachine(): Promise<string | undefined> {
-  for (const folder of [...(process.env.PATH ?? "").split(":"), "/usr/sbin", "/usr/local/bin"]) {
-    const path = join(folder, "redis-server");
-    const usable = await access(path, constants.X_OK).then(
-      () => true,
-      () => false,
-    );
-    if (folder !== "" && usable) return path;
-  }
-  return undefined;
+export function findRedis(): Promise<string> {
+  const need = "the Redis tests need it";
+  return findTool({ files: ["redis-server"], packages: ["redis-server"], need, remedy: "macOS: brew install redis" });
 }

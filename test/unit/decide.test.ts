@@ -34,6 +34,22 @@ describe("decide", () => {
     expect(down(5).kind).toBe("dead");
   });
 
+  it("OBX-22, CON-33: the registry has each domain's schedule, doubled or by table, never past its cap, with equal jitter", () => {
+    const minutes = (name: string, count: number, random: number) =>
+      Array.from({ length: count }, (_, i) => retryDelayMs(retryPolicy({ policy: name })!, i + 1, random) / 60_000);
+    expect(minutes("settlement", 6, 1)).toEqual([1, 2, 4, 8, 10, 10]);
+    expect(minutes("audit", 6, 1)).toEqual([1, 5, 15, 60, 240, 1440]);
+    expect(minutes("usage", 12, 1).map((wait) => wait * 60)).toEqual([1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300, 300]);
+    expect(minutes("recovery-reclaim", 13, 1)).toEqual([1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 1440, 1440]);
+    expect(minutes("recovery-outbox", 9, 1)).toEqual([0.5, 1, 2, 4, 8, 16, 32, 60, 60]);
+    expect(
+      ["settlement", "audit", "recovery-reclaim", "recovery-outbox"].map((n) => retryPolicy({ policy: n })?.attemptsMax),
+    ).toEqual([5, 6, 3, 5]);
+    for (const random of [0, 0.25, 0.5, 0.75]) {
+      expect(minutes("settlement", 5, random)).toEqual([1, 2, 4, 8, 10].map((wait) => (wait * (1 + random)) / 2));
+    }
+  });
+
   it("charges nobody for a crash until it was alone", () => {
     expect(decide(message, { kind: "lost" }, rules, 0)).toMatchObject({ counted: false, suspicion: 1 });
     expect(decide({ ...message, suspicion: 1 }, { kind: "lost" }, rules, 0)).toMatchObject({

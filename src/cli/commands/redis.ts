@@ -1,19 +1,10 @@
-/** `makegood check-redis`: how durable that Redis is; and `import --dlq-port`, which can be stopped and run again at any time. */
+/** `makegood check-redis`: how durable that Redis is; and the work of `import --dlq-port`, which can be stopped and run again at any time. */
 import { errorText, isMakegoodError } from "../../message/errors.ts";
 import { importFormerPort, type Moved } from "../../presets/settlement/former-port.ts";
 import { attestation } from "../../server/open-store.ts";
 import { connectRedis, type NodeDurability, readDurability, survivesOf } from "../../store/redis/index.ts";
 import type { AddCommand, CommandContext } from "../conversation.ts";
 import { complain, EXIT, type ExitCode, type Io, printJson, Stop, say, tell } from "../io.ts";
-
-const importing: AddCommand = (program, run) =>
-  program
-    .command("import")
-    .description("move what an earlier layout holds into the store, if it is absent there; see also `journal import`")
-    .requiredOption("--dlq-port", "the settlement port's entries, terminal records and quarantine, in the Redis of REDIS_URL")
-    .option("--prefix <prefix>", "the port's prefix", "finn:hounfour:dlq")
-    .option("--dry-run", "count, and change nothing")
-    .action((options) => run((context) => importPort(context, options)));
 
 const checking: AddCommand = (program, run) =>
   program
@@ -22,7 +13,7 @@ const checking: AddCommand = (program, run) =>
     .option("--strict", "what is only advised must hold, too")
     .action((options) => run((context) => checkRedis(context, options)));
 
-export const commands = [importing, checking];
+export const commands = [checking];
 
 async function checkRedis(context: CommandContext, { strict = false }: { strict?: boolean }): Promise<ExitCode> {
   const { io, config, json } = context;
@@ -56,7 +47,10 @@ function showNodes(io: Io, nodes: readonly NodeDurability[], survives: string, s
   say(io, "", `what is accepted survives ${survives.replace("-", " ")}`);
 }
 
-async function importPort(context: CommandContext, { prefix, dryRun }: { prefix: string; dryRun?: boolean }): Promise<ExitCode> {
+export async function importPort(
+  context: CommandContext,
+  { prefix, dryRun }: { prefix: string; dryRun?: boolean | undefined },
+): Promise<ExitCode> {
   const { io, config, json } = context;
   if (config.redis_url === null) throw new Stop("REDIS_URL is not set: it says where the port's entries are");
   const redis = await connectRedis(config.redis_url);

@@ -5,10 +5,10 @@ import { isTopicPattern } from "../../message/validate.ts";
 import { createLog, type Log } from "../../observe/log.ts";
 import { systemClock, within } from "../../platform/clock.ts";
 import { type Config, shownConfig, storeText } from "../../server/config/config.ts";
-import { type RunningServer, recoveryWords, startServer, startWorking } from "../../server/serve.ts";
+import { declareFileTopics, type RunningServer, recoveryWords, startServer, startWorking } from "../../server/serve.ts";
 import { VERSION } from "../../server/version.ts";
 import type { AddCommand, CommandContext } from "../conversation.ts";
-import { complain, EXIT, type ExitCode, type Io, Stop, say } from "../io.ts";
+import { complain, EXIT, type ExitCode, type Io, Stop, say, tell } from "../io.ts";
 
 const serving: AddCommand = (program, run) =>
   program
@@ -28,7 +28,14 @@ const working: AddCommand = (program, run) =>
     .command("work")
     .description("deliver without serving the API; several may share one store")
     .option("--topics <pattern...>", "only these: names, namespace/* or *", ["*"])
-    .action(({ topics }) => run((context) => work(context, topics)));
+    .option("--batch-size <count>", "attempts at once, instead of MAKEGOOD_CONCURRENCY")
+    .option("--once", "deliver what is due, say how much that was, and end; for a timer")
+    .option("--probe-port <port>", "instead of MAKEGOOD_PROBE_PORT: /livez, /readyz and /metrics there; absent: nowhere")
+    .action(({ topics, once, batchSize, probePort }) =>
+      run(async (context) => (once ? workOnce : work)(context, topicPatterns(topics)), {
+        flags: { concurrency: batchSize, probe_port: probePort },
+      }),
+    );
 
 export const commands = [serving, working];
 
@@ -72,9 +79,28 @@ function welcome(io: Io, config: Config, server: RunningServer, first: readonly 
   );
 }
 
-async function work(context: CommandContext, topics: string[]): Promise<ExitCode> {
+function topicPatterns(topics: string[]): string[] {
   const wrong = topics.filter((pattern) => !isTopicPattern(pattern));
   if (wrong.length > 0) throw new Stop(`not a topic or a pattern such as audit/*: ${wrong.join(", ")}`);
+  return topics;
+}
+
+async function workOnce(context: CommandContext, topics: string[]): Promise<ExitCode> {
+  const { io, config } = context;
+  const { openLocal, warnings } = await import("../local.ts");
+  const { mg, close } = await openLocal(io, config, "up");
+  try {
+    await declareFileTopics(mg.store, config.topics, warnings(io));
+    const { error, ...counts } = await mg.workOff({ topics });
+    if (error !== null) throw error;
+    tell(context, counts, () => say(io, `${counts.attempts} attempts: ${counts.delivered} delivered, ${counts.dead} dead`));
+    return EXIT.ok;
+  } finally {
+    await close();
+  }
+}
+
+async function work(context: CommandContext, topics: string[]): Promise<ExitCode> {
   const { config } = context;
   return untilSignal(context, async (log, failed) => {
     log.info("starting to work", { topics, ...shownConfig(config) });

@@ -89,6 +89,8 @@ const RESOLVE = "Say that it is mended: nothing is suggested until it fails agai
 const RELEASE = "Let go of a group that is held for a person: a suggestion may be made for it again";
 const { reason } = v.versioned();
 
+const ofProvenance = { ...v.fields(v.numberId(), "group_id", "candidate_id"), ...matchedBy, redrive_id: v.uuid() };
+
 export const GROUP_ROUTES = routes({
   ingestFailure: route("accept", "Count a failure of another service, once per idempotency key", okOrCreated(counted), {
     headers: ["idempotency-key"],
@@ -118,10 +120,6 @@ export const GROUP_ROUTES = routes({
   releaseGroup: takes("operate", RELEASE, group, asked({ reason }), "wrong_state", "version_conflict"),
   listGroupRules: listsAll("What people decided about groups: merges and splits", groupRule),
   deleteGroupRule: takes("operate", "Forget such a decision, for failures to come", null, asked({ version: v.ifVersion() })),
-  listProvenance: lists("Who did what, and why, newest first", provenance, {
-    ...v.fields(v.numberId(), "group_id", "candidate_id"),
-    ...matchedBy,
-    redrive_id: v.uuid(),
-  }),
+  listProvenance: lists("Who did what, and why, newest first", provenance, ofProvenance, ["group_not_found"]),
   getStats: shows("How many groups, decisions, executions, and what came of each action", stats, { query: v.object({}) }),
 });

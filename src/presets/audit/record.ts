@@ -7,10 +7,10 @@
 import { z } from "zod";
 import { isMakegoodError } from "../../message/errors.ts";
 import { readObject } from "../../message/json.ts";
-import type { StandardSchemaV1 } from "../../message/standard-schema.ts";
+import { issueText, type StandardSchemaV1 } from "../../message/standard-schema.ts";
 import { parsePayloadText, payloadHash, textProblem } from "../../message/validate.ts";
 import type { AuditRecord } from "../../store/audit.ts";
-import { AUDIT_TYPES, type AuditKind, type AuditType } from "./registry.ts";
+import type { AUDIT_TYPES, AuditKind, AuditType } from "./registry.ts";
 
 /** A record as a producer writes it; the client fills in what may be absent. Unknown members are kept. */
 export interface AuditEnvelope<Data extends object = Record<string, unknown>> {
@@ -71,9 +71,27 @@ const ENVELOPE = z.looseObject(
   },
   NO_OBJECT,
 );
-const schemaOf = ({ least }: AuditKind) => ENVELOPE.extend({ data: z.looseObject(least, NO_OBJECT) });
-const SCHEMAS = new Map<string, ReturnType<typeof schemaOf>>(AUDIT_TYPES.map((kind) => [kind.type, schemaOf(kind)]));
-const checksOf = (kind: AuditKind) => SCHEMAS.get(kind.type) ?? schemaOf(kind);
+const schemaOf = ({ least, schema }: AuditKind) => {
+  const data = z.looseObject(least, NO_OBJECT);
+  return ENVELOPE.extend({ data: schema ? data.check((context) => judge(schema, context)) : data });
+};
+const SCHEMAS = new WeakMap<AuditKind, ReturnType<typeof schemaOf>>();
+
+function checksOf(kind: AuditKind) {
+  const known = SCHEMAS.get(kind) ?? schemaOf(kind);
+  SCHEMAS.set(kind, known);
+  return known;
+}
+
+/** By the user's own schema. One that answers later cannot say no in time, so it says no. */
+function judge(schema: StandardSchemaV1, context: z.core.ParsePayload<Record<string, unknown>>): void {
+  const result = schema["~standard"].validate(context.value);
+  const issues = result instanceof Promise ? [{ message: "has a schema that does not answer at once" }] : (result.issues ?? []);
+  for (const { path, message } of issues.map(issueText)) {
+    const parts = path === "" ? [] : path.split(".");
+    context.issues.push({ code: "custom", message, path: parts, input: context.value });
+  }
+}
 
 export function isEventId(value: unknown): value is string {
   return textProblem(value, ID_BYTES_MAX) === null;

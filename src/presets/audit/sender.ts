@@ -16,7 +16,7 @@ import { httpVerdict, isAddressFault, outcomeOfAnswer, type Verdict } from "../.
 import { type AnyTopic, topic } from "../../topic/topic.ts";
 import { checkAgain, invalid, NOT_REGISTERED } from "./draft.ts";
 import { faultText, readRecord } from "./record.ts";
-import { AUDIT_CLIENT_NAMESPACE, AUDIT_PATH, AUDIT_TYPES, type AuditKind, QUARANTINE } from "./registry.ts";
+import { AUDIT_CLIENT_NAMESPACE, AUDIT_PATH, type AuditKind, auditKinds, QUARANTINE } from "./registry.ts";
 
 export interface SenderOptions {
   /** The audit service, for example http://data-storage:8080. */
@@ -30,7 +30,7 @@ export interface SenderOptions {
 /** Topic → sink. */
 export function senderSinks(options: SenderOptions): ReadonlyMap<TopicName, Sink> {
   const service = createService();
-  const sinks = new Map(AUDIT_TYPES.map((kind) => [topicOf(kind.type), typeSink(kind, options, service)] as const));
+  const sinks = new Map(auditKinds().map((kind) => [topicOf(kind.type), typeSink(kind, options, service)] as const));
   return sinks.set(topicOf(QUARANTINE), {
     kind: "http",
     // A replay after a fix sends it; until then it stays what it is.

@@ -16,9 +16,9 @@ import { sqlState } from "../../store/shared/sql-state.ts";
 import { type AnyTopic, topic } from "../../topic/topic.ts";
 import { beside, type Carried, type CheckedRecord, checkAgain, checked, messageOf } from "./draft.ts";
 import { isSameData, type RecordFault, readRecord, recordSchema, type Source } from "./record.ts";
-import { AUDIT_NAMESPACE, AUDIT_TYPES, type AuditKind, type AuditType, QUARANTINE } from "./registry.ts";
+import { AUDIT_NAMESPACE, type AuditKind, auditKinds, QUARANTINE } from "./registry.ts";
 
-export function auditTopic(type: AuditType | typeof QUARANTINE): TopicName {
+export function auditTopic(type: string): TopicName {
   return `${AUDIT_NAMESPACE}/${type}`;
 }
 
@@ -34,7 +34,7 @@ const WRITE_TIMEOUT_MS = 10_000;
 export function auditTopics(audit: AuditStore | null, retry: DeclaredRetry = { policy: "audit" }): AnyTopic[] {
   if (audit === null) return [];
   const common = { retry, concurrency: CONCURRENCY, ratePerSecond: RATE_PER_SECOND, timeoutMs: WRITE_TIMEOUT_MS } as const;
-  const types = AUDIT_TYPES.map((kind) => {
+  const types = auditKinds().map((kind) => {
     const sink = sinkOf(audit, ({ payload }) => checked(kind, readRecord(kind, payload)));
     return topic(auditTopic(kind.type), { ...common, schema: recordSchema(kind), sink });
   });
@@ -50,7 +50,10 @@ function sinkOf(audit: AuditStore, check: (delivery: Delivery) => CheckedRecord)
     onDemand: true,
     deliver(delivery, context) {
       const checked = check(delivery);
-      return "refused" in checked ? checked.refused : write(audit, checked.kind, checked.record, context);
+      if ("refused" in checked) return checked.refused;
+      // EV-25: its tenant is the token that wrote it; what the producer calls itself stays in the text.
+      const record = { ...checked.record, actor: delivery.tenantId ?? checked.record.actor };
+      return write(audit, checked.kind, record, context);
     },
   };
 }
@@ -130,18 +133,23 @@ export interface AcceptedRecord {
   readonly code: string | null;
 }
 
-type Given = Source & { readonly text: string; readonly traceparent: string | null };
+type Given = Source & {
+  readonly text: string;
+  readonly traceparent: string | null;
+  /** The name of the token that it came with; absent: nobody needs one here, and the record says who wrote it. */
+  readonly writer?: string | undefined;
+};
 type Server = Pick<Makegood, "deliver" | "events">;
 
-export async function acceptRecord(mg: Server, type: AuditType, given: Given): Promise<AcceptedRecord> {
+export async function acceptRecord(mg: Server, type: string, given: Given): Promise<AcceptedRecord> {
   const accepted = await accept(mg, type, given);
   mg.events.emit({ type: "audit", auditType: type, result: RESULTS[accepted.is], code: accepted.code });
   return accepted;
 }
 
-async function accept(mg: Server, type: AuditType, given: Given): Promise<AcceptedRecord> {
+async function accept(mg: Server, type: string, given: Given): Promise<AcceptedRecord> {
   const deliver = ({ topic, key, payloadText }: Carried) =>
-    mg.deliver(topic, null, { key, payloadText, ...HOW, traceparent: given.traceparent });
+    mg.deliver(topic, null, { key, payloadText, ...HOW, traceparent: given.traceparent, tenantId: given.writer });
   const message = messageOf(AUDIT_NAMESPACE, type, given.text, given);
   const { key: eventId, payloadText, faults } = message;
   const result = await deliver(message);

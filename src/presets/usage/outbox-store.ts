@@ -15,6 +15,7 @@ import { checkSetting } from "../../message/validate.ts";
 import { topicHold } from "../../message/worker-note.ts";
 import { createEvents } from "../../observe/events.ts";
 import { type Clock, systemClock } from "../../platform/clock.ts";
+import { USUAL_TURN } from "../../platform/job.ts";
 import { systemRandom } from "../../platform/random.ts";
 import type { SettleResult, Store } from "../../store/store.ts";
 
@@ -124,7 +125,7 @@ export function createOutboxStore({ store, workerId, namespace, clock = systemCl
       checkSetting("lease_duration, in milliseconds,", cfg.lease_duration, LIMITS.leaseMsMin, LIMITS.leaseMsMax, false);
       forgetEnded();
       topics = new Map((await store.topics.list()).map((record) => [record.name, record]));
-      await reclaim.run(new AbortController().signal);
+      await reclaim.run(new AbortController().signal, USUAL_TURN);
       const claimed: ClaimedMessage[] = [];
       for (let round = 0; round < ROUNDS_MAX && claimed.length < cfg.batch_size; round++) {
         const more = await claimRound(cfg.batch_size - claimed.length, cfg).catch((error: unknown) => {

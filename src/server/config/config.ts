@@ -5,6 +5,7 @@ import { pathToFileURL } from "node:url";
 import { FAULTS_NAMED_MAX, suggestion } from "../../contract/faults.ts";
 import { errorText } from "../../message/errors.ts";
 import { isObject } from "../../message/json.ts";
+import { registerAuditType } from "../../presets/audit/registry.ts";
 import { isLoopbackHost, parseTokens, type Token } from "../auth.ts";
 import { type ReadTopic, readTopic } from "../json/topic-json.ts";
 import { readValue, readVariables, SETTINGS, type Setting, type SettingName, type Settings } from "./settings.ts";
@@ -34,6 +35,8 @@ export interface ConfigSources {
 const LOOPBACK_RANGES: readonly string[] = ["127.0.0.0/8", "::1/128"];
 const TABLE: Readonly<Record<SettingName, Setting>> = SETTINGS;
 const NAMES = Object.keys(TABLE) as SettingName[];
+/** What only the file has. */
+const BESIDE = ["topics", "audit_types"];
 const IN_FILE = NAMES.filter((name) => TABLE[name].inFile !== false);
 
 type Source = { readonly where: string; readonly value: unknown };
@@ -57,14 +60,20 @@ export async function readConfig(sources: ConfigSources): Promise<ConfigRead> {
   const { tokens, faults: wrong } = parseTokens(settings.tokens);
   faults.push(...wrong.map((fault) => `${given.get("tokens")?.where}: ${fault}`));
   const loopback = isLoopbackHost(settings.host);
-  if (!loopback && settings.tokens === null) {
+  const bound = {
+    MAKEGOOD_HOST: settings.host,
+    MAKEGOOD_PROBE_HOST: settings.probe_port === null ? "localhost" : settings.probe_host,
+  };
+  for (const [variable, host] of Object.entries(bound)) {
+    if (isLoopbackHost(host) || settings.tokens !== null) continue;
     const remedy = "set MAKEGOOD_TOKENS (name:secret,…) or MAKEGOOD_TOKENS_FILE, or bind to 127.0.0.1";
     const why = "is not loopback, so others can reach it, and nobody would need a token";
-    faults.push(`MAKEGOOD_HOST ${settings.host} ${why}: ${remedy}`);
+    faults.push(`${variable} ${host} ${why}: ${remedy}`);
   }
   if (settings.store === "redis" && settings.redis_url === null) faults.push("MAKEGOOD_STORE is redis: REDIS_URL must say where");
   const sink_allow = settings.sink_allow ?? (loopback ? LOOPBACK_RANGES : []);
   const topics = await topicsOf(inFile.topics, sink_allow, faults);
+  registerTypes(inFile.audit_types, faults);
   const variables = readVariables(settings, env, faults);
   // C1: as many as a refusal of the API names.
   const more = faults.length - FAULTS_NAMED_MAX;
@@ -143,11 +152,11 @@ function membersOf(value: unknown, faults: string[]): Readonly<Record<string, un
 /** Environment and flags win over the file, but a mistake in the file is reported all the same. */
 function takeFileSettings(inFile: object, given: Map<SettingName, Source>, faults: string[]): void {
   for (const [key, value] of Object.entries(inFile)) {
-    if (key === "topics" || value === null || value === undefined) continue;
+    if (BESIDE.includes(key) || value === null || value === undefined) continue;
     const name = IN_FILE.find((one) => one === key);
     const source = { where: `config file, ${key.slice(0, 100)}`, value };
     // C1: no edit distance for more of them than are shown.
-    const meant = faults.length < FAULTS_NAMED_MAX ? suggestion(key, [...IN_FILE, "topics"]) : "";
+    const meant = faults.length < FAULTS_NAMED_MAX ? suggestion(key, [...IN_FILE, ...BESIDE]) : "";
     if (name === undefined) faults.push(`config file: unknown setting ${JSON.stringify(key.slice(0, 100))}${meant}`);
     else if (given.has(name)) settle(name, source, faults);
     else given.set(name, source);
@@ -172,6 +181,18 @@ async function topicsOf(value: unknown, sinkAllow: readonly string[], faults: st
     if (read.faults.more > 0) faults.push(`${which}: and ${read.faults.more} more`);
     return [];
   });
+}
+
+/** Audit types of the user's own, by name: `{ producer, data, schema }`. */
+function registerTypes(value: unknown, faults: string[]): void {
+  if (value === undefined) return;
+  for (const [type, given] of Object.entries(membersOf(value, faults))) {
+    try {
+      registerAuditType({ ...(given as object), type });
+    } catch (error) {
+      faults.push(`config file, ${errorText(error)}`);
+    }
+  }
 }
 
 /** What a start prints: everything that matters and no secret. */

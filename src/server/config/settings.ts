@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { check } from "../../contract/faults.ts";
 import * as v from "../../contract/values.ts";
+import { ARCHIVED_CLASSES, RETENTION_DAYS as KEPT } from "../../maintenance/retention-classes.ts";
 import { DEFAULTS, LIMITS } from "../../message/limits.ts";
 import { LOG_LEVELS } from "../../observe/log.ts";
 import type { RecoveryStreamSettings } from "../../presets/seed-streams.ts";
@@ -57,7 +58,14 @@ const foreverWords = "must be forever, or a whole number of days from 1 to 36500
 const forever = z.union([z.literal("forever"), wholeDays, text.transform(Number).pipe(wholeDays)], foreverWords);
 /** Also as the seeds' programs spelled it: True, 1. */
 const flag = z.union([z.boolean(), z.stringbool({ truthy: ["true", "1"], falsy: ["false", "0"] })], "must be true or false");
-const { concurrency, pollMs, drainMs, deliveredKeptMs } = DEFAULTS;
+const { concurrency, pollMs, drainMs, deliveredKeptMs, deadLettersMax } = DEFAULTS;
+const someDead = v.integer(0, 1_000_000_000);
+const archivePlace = matching(
+  /^(table|off|file:\/?\S.*|https?:\/\/\S+)$/,
+  "table, off, file:/a/directory or the URL of a receiver",
+);
+const isArchived = (one: string): boolean => (ARCHIVED_CLASSES as readonly string[]).includes(one);
+const archiveClasses = some(isArchived, `not one of ${ARCHIVED_CLASSES.join(", ")}`);
 const payloadBytes = v.integer(1, LIMITS.payloadBytesMax);
 const journalBytes = v.integer(4_096, 1_099_511_627_776);
 const engines = ["postgres", "redis", "memory"] as const;
@@ -66,6 +74,13 @@ export const SETTINGS = {
   port: setting("MAKEGOOD_PORT", v.integer(0, 65_535), 4_600, "where the API listens; 0: any free port"),
   host: setting("MAKEGOOD_HOST", matching(HOST, "an address or a host name"), "127.0.0.1", "on which address"),
   hosts: setting("MAKEGOOD_HOSTS", hostNames, NONE, "other names that callers use for it"),
+  probe_port: setting(
+    "MAKEGOOD_PROBE_PORT",
+    v.integer(0, 65_535),
+    null,
+    "probes and metrics on a port of their own, also of work",
+  ),
+  probe_host: setting("MAKEGOOD_PROBE_HOST", matching(HOST, "an address or a host name"), "127.0.0.1", "on which address"),
   data_dir: setting("MAKEGOOD_DATA_DIR", text, "./.makegood", "where the embedded PostgreSQL keeps its data"),
   database_url: setting("DATABASE_URL", postgresUrl, null, "PostgreSQL elsewhere; with redis: the home of recovery", SECRET),
   store: setting("MAKEGOOD_STORE", v.oneOf(engines), "postgres", "where messages are kept"),
@@ -87,6 +102,39 @@ export const SETTINGS = {
   drain_ms: setting("MAKEGOOD_DRAIN_MS", v.integer(0, 3_600_000), drainMs as number, "how long a stop waits for attempts"),
   kept_days: setting("MAKEGOOD_KEPT_DAYS", keptDays, deliveredKeptMs / DAY_MS, "how long delivered messages are kept"),
   audit_kept_days: setting("MAKEGOOD_AUDIT_KEPT_DAYS", forever, AUDIT_KEPT_DAYS as number, "how long audit records are kept"),
+  evidence_key_file: setting("MAKEGOOD_EVIDENCE_KEY_FILE", text, null, "the key that signs evidence; made where there is none"),
+  evidence_copy: setting("MAKEGOOD_EVIDENCE_COPY", text, "log", "where evidence is copied to: a file, an http(s) URL, log, none"),
+  dead_letters_max: setting(
+    "MAKEGOOD_DEAD_LETTERS_MAX",
+    someDead,
+    deadLettersMax as number,
+    "more open dead letters are a reason in /health",
+  ),
+  dead_kept_days: setting("MAKEGOOD_DEAD_KEPT_DAYS", forever, KEPT.dead as number, "resolved and discarded dead letters"),
+  occurrences_kept_days: setting("MAKEGOOD_OCCURRENCES_KEPT_DAYS", forever, KEPT.occurrences as number, "failures of groups"),
+  redrive_items_kept_days: setting(
+    "MAKEGOOD_REDRIVE_ITEMS_KEPT_DAYS",
+    forever,
+    KEPT.redrive_items as number,
+    "of ended redrives",
+  ),
+  provenance_kept_days: setting("MAKEGOOD_PROVENANCE_KEPT_DAYS", forever, KEPT.provenance as number, "who did what, and why"),
+  replays_kept_days: setting("MAKEGOOD_REPLAYS_KEPT_DAYS", forever, KEPT.replays as number, "which message was made from which"),
+  usage_kept_days: setting("MAKEGOOD_USAGE_KEPT_DAYS", forever, KEPT.usage_turns as number, "turns and quotas, by period"),
+  replay_window_days: setting(
+    "MAKEGOOD_REPLAY_WINDOW_DAYS",
+    keptDays,
+    null,
+    "how far back something may be sent again under its key",
+  ),
+  archive: setting(
+    "MAKEGOOD_ARCHIVE",
+    archivePlace,
+    "table",
+    "where records go that retention takes: table, off, file:…, https://…",
+  ),
+  archive_classes: setting("MAKEGOOD_ARCHIVE_CLASSES", archiveClasses, null, "which of them keep their text; all but delivered"),
+  witness: setting("MAKEGOOD_WITNESS", text, null, "a file outside of the store, where conservation writes how it stands"),
   payload_bytes_max: setting("MAKEGOOD_PAYLOAD_BYTES_MAX", payloadBytes, LIMITS.payloadBytesMax as number, "a payload at most"),
   recovery: setting("MAKEGOOD_RECOVERY", v.oneOf(["on", "off"]), "on", "off: no recovery engine here, its addresses answer 501"),
   recovery_rule_debug: setting("RECOVERY_RULE_DEBUG", flag, false, "log what each rule said"),

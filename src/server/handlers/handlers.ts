@@ -10,11 +10,14 @@ import { problemOf, Refusal, type Reply, refused } from "../http.ts";
 import { wireName } from "../json/wire.ts";
 import type { Kernel } from "../kernel.ts";
 import { type Asked, refusalOf } from "../read-request.ts";
+import { AUDIT, EVIDENCE } from "./audit.ts";
 import { counting, FAILURES } from "./failures.ts";
-import { AUDIT, INTERVENTIONS, MESSAGES } from "./messages.ts";
+import { INTERVENTIONS, MESSAGES } from "./messages.ts";
+import { OPERATIONS } from "./operations.ts";
 import { PROBES } from "./probes.ts";
 import { CANDIDATES, GROUPS, NAMES_HINT, REDRIVES } from "./recovery.ts";
 import { TOPICS } from "./topics.ts";
+import { VERIFY } from "./verify.ts";
 
 export type Handler<Id extends RouteId> = (asked: Asked<Id>, kernel: Kernel, health: Health) => Promise<Reply> | Reply;
 
@@ -72,6 +75,15 @@ function inOutsideWords(error: MakegoodError, named: boolean): MakegoodError {
 }
 
 const RECOVERY = withEngine({ ...FAILURES, ...GROUPS, ...CANDIDATES, ...REDRIVES });
-const FIRST: Omit<Handlers, keyof typeof RECOVERY> = { ...PROBES, ...TOPICS, ...MESSAGES, ...INTERVENTIONS, ...AUDIT };
+const FIRST: Omit<Handlers, keyof typeof RECOVERY> = {
+  ...PROBES,
+  ...TOPICS,
+  ...MESSAGES,
+  ...INTERVENTIONS,
+  ...AUDIT,
+  ...EVIDENCE,
+  ...OPERATIONS,
+  ...VERIFY,
+};
 
 export const HANDLERS: Handlers = { ...FIRST, ...RECOVERY, ingestFailure: counting(RECOVERY.ingestFailure) };

@@ -1,17 +1,13 @@
-/** Messages and audit records over HTTP. Accepted means committed: a 201 is written after the store has answered, never before. */
+/** Messages over HTTP. Accepted means committed: a 201 is written after the store has answered, never before. */
 import type { Enqueued } from "../../client/client.ts";
 import { shown, standingOf, standings } from "../../client/standing.ts";
 import { attempt, intervention, message as messageShape, PAYLOAD_PAGE_MAX } from "../../contract/messages.ts";
 import type { ProblemItem } from "../../contract/route.ts";
 import { isMakegoodError, type MakegoodError } from "../../message/errors.ts";
 import type { MessageView } from "../../message/message.ts";
-import { createIds } from "../../platform/ids.ts";
-import { faultText } from "../../presets/audit/record.ts";
-import { AUDIT_TYPES } from "../../presets/audit/registry.ts";
-import { type AcceptedRecord, acceptRecord } from "../../presets/audit/topics.ts";
-import { auditOf } from "../../store/audit.ts";
+import { AUDIT_NAMESPACE } from "../../presets/audit/registry.ts";
 import type { Store } from "../../store/store.ts";
-import { identified, json, jsonText, notFound, pageText, problem, type Reply, refused, spliced } from "../http.ts";
+import { identified, json, jsonText, notFound, pageText, problem, refused, spliced } from "../http.ts";
 import { wireOf } from "../json/wire.ts";
 import type { Kernel } from "../kernel.ts";
 import { faultOf, type Posted, readPosted } from "../posted.ts";
@@ -24,6 +20,7 @@ export const MESSAGES: Handlers<"enqueue" | "getMessage" | "getPayload" | "listM
   async enqueue(request, kernel) {
     try {
       const posted = readPosted(request.body, kernel.payloadBytesMax, traceparentOf(request));
+      if (request.named) nameWriter(request.actor, posted);
       return await (Array.isArray(posted) ? postBatch(kernel, request, posted) : postOne(kernel, request, posted));
     } catch (error) {
       return refusal(error);
@@ -49,6 +46,11 @@ export const MESSAGES: Handlers<"enqueue" | "getMessage" | "getPayload" | "listM
     });
   },
 };
+
+/** EV-25: who wrote an audit record is the token on this way, too. */
+function nameWriter(actor: string, posted: Posted | readonly Posted[]): void {
+  for (const { message } of [posted].flat()) if (message?.topic.startsWith(`${AUDIT_NAMESPACE}/`)) message.tenantId = actor;
+}
 
 async function foundMessage({ mg }: Kernel, asked: Pick<Asked<"getMessage">, "params">): Promise<MessageView> {
   const id = identified("message", asked);
@@ -145,40 +147,4 @@ export function headerKey(request: Request): string | null {
   const fault = faultOf("key", key, "the Idempotency-Key header");
   if (fault) throw refused(fault.code, fault.detail);
   return key;
-}
-
-const newId = createIds();
-
-/** 201 stored, 200 it was there, 202 queued (EV-15), 400 quarantined; 507 and 503: the producer keeps it. */
-export const AUDIT: Handlers<"recordAudit"> = {
-  async recordAudit(asked, { mg, clock }) {
-    const { params, actor, body: text } = asked;
-    const kind = AUDIT_TYPES.find(({ type }) => type === params.type);
-    if (!kind) throw refused("not_found", "there is nothing at this address");
-    if (auditOf(mg.store) === null)
-      throw refused("needs_postgres", `audit records need PostgreSQL, and this server's store is ${mg.store.traits.name}`);
-    const from = { actor, occurredMs: clock.wallMs(), traceparent: traceparentOf(asked) };
-    return answer(await acceptRecord(mg, kind.type, { text, newId, ...from }));
-  },
-};
-
-const REMEDY = "keep it and send it again";
-
-function answer({ is, eventId, id, survives, faults, quarantined, code }: AcceptedRecord): Reply {
-  const event = { event_id: eventId, status: is };
-  if (is === "stored") return json(201, event);
-  if (is === "duplicate") return json(200, event);
-  if (is === "queued") return json(202, { ...event, message_id: id, survives });
-  if (is === "full") return problem("store_full", `the audit database is full and nothing else could take the record: ${REMEDY}`);
-  if (is === "unavailable")
-    return problem("store_unavailable", `neither the database nor the queue could take the record: ${REMEDY}`);
-  if (is === "unfit") {
-    const errors = faults.map(({ field, detail }) => ({ field, code: "invalid_payload" as const, detail }));
-    const members = { quarantined, message_id: quarantined ? (id ?? null) : null };
-    return problem("invalid_payload", `the record does not fit: ${faultText(faults)}`, { errors, members });
-  }
-  const members = { event_id: eventId, quarantined, message_id: id };
-  if (is === "refused") return problem("invalid_payload", `the record is refused (${code})`, { members });
-  const words = "is already there with another text: an event id names one record for ever";
-  return problem("key_conflict", `event ${JSON.stringify(eventId)} ${words}`, { members });
 }

@@ -3,8 +3,8 @@ import { createHash } from "node:crypto";
 import { type Operation, openApiDocument } from "../../contract/openapi.ts";
 import type { TopicRecord } from "../../message/topic.ts";
 import { holdOf, type Served } from "../../message/worker-note.ts";
-import type { Levels } from "../health.ts";
 import { json, type Reply, refused } from "../http.ts";
+import type { Levels } from "../measured.ts";
 import { VERSION } from "../version.ts";
 import type { Handlers } from "./handlers.ts";
 

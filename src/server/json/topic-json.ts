@@ -5,14 +5,13 @@ import { REDACTED, topic, topicDefinition } from "../../contract/topics.ts";
 import { isObject } from "../../message/json.ts";
 import { DEFAULTS } from "../../message/limits.ts";
 import { RETRY_POLICIES, type RetryConfig, type RetryPolicy, retryPolicy } from "../../message/retry-policy.ts";
-import { CARRIERS, type SinkConfig, type TopicDefinition, type TopicRecord } from "../../message/topic.ts";
+import { CARRIERS, holdsCredential, type SinkConfig, type TopicDefinition, type TopicRecord } from "../../message/topic.ts";
 import { attemptTimeoutMs, leaseProblem, topicProblems } from "../../message/validate-topic.ts";
 import { holdOf, type Served } from "../../message/worker-note.ts";
 import type { SinkFault } from "../../sink/sink-kind.ts";
 import { type Own, ownOf, wireName, wireOf } from "./wire.ts";
 
 const UNABLE_SHOWN = 10;
-const CREDENTIAL = /auth|cookie|token|secret|passw|api-?key|signature|credential/i;
 const UNKNOWN = retryPolicy({ policy: "exponential" }) as RetryPolicy;
 
 export function topicJson(found: TopicRecord, served: Served) {
@@ -20,14 +19,15 @@ export function topicJson(found: TopicRecord, served: Served) {
     kind: sink.kind,
     url: sink.url ?? null,
     timeoutMs: attemptTimeoutMs(sink, found.leaseMs),
-    headers: Object.fromEntries(Object.entries(headers).map(([name, text]) => [name, CREDENTIAL.test(name) ? REDACTED : text])),
+    headers: Object.fromEntries(Object.entries(headers).map(([name, text]) => [name, holdsCredential(name) ? REDACTED : text])),
     secretsSet: secrets.length,
     onUnknown: sink.onUnknown ?? "retry",
     statusMap: sink.statusMap ?? null,
   });
   const { ratePerSecond = null, tenantRatePerSecond = null, concurrencyTotal = null, fallback, compensation } = found;
+  const { moneyField = null } = found;
   return wireOf(topic, {
-    ...{ ...found, ratePerSecond, tenantRatePerSecond, concurrencyTotal },
+    ...{ ...found, ratePerSecond, tenantRatePerSecond, concurrencyTotal, moneyField },
     sink: shown(found.sink),
     fallback: fallback ? shown(fallback) : null,
     compensation: compensation ? shown(compensation) : null,
@@ -51,7 +51,7 @@ export function readTopic(name: string, value: unknown, checkSink: SinkCheck): C
 export function topicOf(name: string, given: Given, checkSink: SinkCheck, trusted = false): Checked<ReadTopic> {
   const faults: Fault[] = [];
   const { leaseMs = DEFAULTS.leaseMs, schemaVersion = null, concurrency = null, tenantConcurrency = null } = given;
-  const { ratePerSecond, tenantRatePerSecond, concurrencyTotal, ordering = "key", paused } = given;
+  const { ratePerSecond, tenantRatePerSecond, concurrencyTotal, moneyField, ordering = "key", paused } = given;
   const sinks = (["sink", ...CARRIERS] as const).flatMap((field) => {
     if (given[field] === undefined) return [];
     const { secretsSet: _, kind = "", ...rest } = given[field];
@@ -61,7 +61,7 @@ export function topicOf(name: string, given: Given, checkSink: SinkCheck, truste
   });
   const retry = retryOf(given.retry, faults);
   const settings = { schemaVersion, leaseMs, concurrency, tenantConcurrency, ratePerSecond, tenantRatePerSecond };
-  const all = { name, retry, ...settings, concurrencyTotal, ordering, ...Object.fromEntries(sinks) };
+  const all = { name, retry, ...settings, concurrencyTotal, moneyField, ordering, ...Object.fromEntries(sinks) };
   const definition = said(all) as unknown as TopicDefinition;
   // The kernel has the last word; what is found here has no field name of the API.
   if (faults.length === 0) faults.push(...topicProblems(definition).map((detail) => ({ field: ".", detail })));

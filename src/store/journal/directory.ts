@@ -3,8 +3,9 @@
  * whose presence file is missing or was not touched for a while, or says a process that has ended here, is gone, and its segments may be taken
  * over; a mistake in that is safe, because a live owner notices that its file lost its name.
  */
-import { mkdir, readdir, readFile, rename, stat, unlink, utimes, writeFile } from "node:fs/promises";
+import { readdir, readFile, rename, stat, unlink, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { makeFolder } from "../../platform/make-folder.ts";
 import { here, identityName, isRunning, myIdentity, parseIdentity } from "../../platform/process-identity.ts";
 import type { KnownStore } from "../journal.ts";
 
@@ -24,7 +25,7 @@ export const segmentPath = (directory: string, owner: string, number: number): s
 const presencePath = (directory: string, owner: string): string => join(directory, `${owner}.owner`);
 
 export async function makeDirectory(directory: string): Promise<void> {
-  await mkdir(directory, { recursive: true, mode: 0o700 });
+  await makeFolder(directory, 0o700);
 }
 
 /** Every segment, in the order in which its owner wrote it. */

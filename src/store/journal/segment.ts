@@ -6,6 +6,7 @@
 import { type FileHandle, open, rename, stat, unlink } from "node:fs/promises";
 import { dirname } from "node:path";
 import { errorText } from "../../message/errors.ts";
+import { syncFolder } from "../../platform/sync-folder.ts";
 import type { JournalNote } from "../journal.ts";
 import type { HandedDown } from "../ladder/format/handed-down.ts";
 import type { Sealer } from "../ladder/format/seal.ts";
@@ -161,15 +162,5 @@ async function writeAll(file: FileHandle, bytes: Buffer, position: number): Prom
     const { bytesWritten } = await file.write(bytes, done, bytes.length - done, position + done);
     if (bytesWritten === 0) throw Object.assign(new Error("nothing more could be written"), { code: "ENOSPC" });
     done += bytesWritten;
-  }
-}
-
-/** A name in a folder is durable only when the folder is. */
-export async function syncFolder(path: string): Promise<void> {
-  const folder = await open(path, "r");
-  try {
-    await folder.sync();
-  } finally {
-    await folder.close();
   }
 }

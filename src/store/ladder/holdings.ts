@@ -45,6 +45,7 @@ export function statusOf(primaryIs: "up" | "down", places: Places): LadderStatus
     journalRefuses,
     durable: worst([next, ...held.map(({ survives }) => survives)]),
     holdings,
+    unheard: secondary && inSecondary.heard !== "yes" ? ["secondary"] : [],
     waiting: { journal: stats?.waiting ?? 0, memory: below.inMemory },
     quarantined: holdings.reduce((sum, { quarantined }) => sum + quarantined, 0),
     oldestAtMs: ages.length > 0 ? Math.min(...ages) : null,

@@ -5,11 +5,13 @@
 import { MakegoodError } from "../../message/errors.ts";
 import { type Clock, systemClock } from "../../platform/clock.ts";
 import { type Random, systemRandom } from "../../platform/random.ts";
+import type { WithMovable } from "../movable.ts";
 import type { Store } from "../store.ts";
 import { claim, extend, reclaim } from "./claim.ts";
 import { enqueue } from "./enqueue.ts";
 import { intervene } from "./intervene.ts";
 import { listLanes } from "./lanes.ts";
+import { findMovable, putMovable, readMovable } from "./movable.ts";
 import { counts, history, list, view } from "./read.ts";
 import { settle } from "./settle.ts";
 import { createState, type State } from "./state.ts";
@@ -21,12 +23,12 @@ export interface MemoryStoreOptions {
   readonly random?: Random | undefined;
 }
 
-export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
+export function createMemoryStore(options: MemoryStoreOptions = {}): Store & WithMovable {
   return memoryStoreOn(createState(options.clock ?? systemClock, options.random ?? systemRandom));
 }
 
 /** The same on a state that its caller looks into. */
-export function memoryStoreOn(state: State): Store {
+export function memoryStoreOn(state: State): Store & WithMovable {
   let closed = false;
   const alive = (): void => {
     if (closed) throw new MakegoodError("closed", "The memory store is closed, and what it held is gone with it.");
@@ -74,5 +76,6 @@ export function memoryStoreOn(state: State): Store {
     intervene: on(intervene),
     prune: on(prune),
     lead: on(lead),
+    movable: { read: on(readMovable), find: on(findMovable), put: on(putMovable) },
   };
 }

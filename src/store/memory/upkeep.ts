@@ -2,17 +2,22 @@
  * Retention and leadership. Only what is settled and past its time is deleted (I2); leadership saves work and never
  * provides safety (I9).
  */
+import type { Fence } from "../../platform/job.ts";
+import { leadershipLost } from "../shared/leadership.ts";
 import type { At, Leadership, PruneRequest } from "../store.ts";
 import { dedupeScope } from "./enqueue.ts";
 import { nowMs, type State, type Stored } from "./state.ts";
 
 export function prune(state: State, request: PruneRequest): number {
-  const before = nowMs(state, request) - request.keptMs;
+  const { keptMs, deadKeptMs = keptMs, under } = request;
+  const now = nowMs(state, request);
+  if (under && !leads(state, under, now)) throw leadershipLost(under);
   let gone = 0;
   for (const stored of state.messages.values()) {
     if (gone >= request.limit) break;
     // Null for everything that is pending, in flight or an open dead letter.
-    if (stored.settledMs === null || stored.settledMs > before) continue;
+    const stays = stored.status === "dead" ? Math.max(keptMs, deadKeptMs) : keptMs;
+    if (stored.settledMs === null || stored.settledMs > now - stays) continue;
     forget(state, stored);
     gone++;
   }
@@ -26,6 +31,11 @@ export function forget(state: State, { message }: Stored): void {
   const scope = dedupeScope(message);
   // An edit may have handed it to another one (recovery/edit.ts).
   if (scope !== null && state.dedupe.get(scope) === message.id) state.dedupe.delete(scope);
+}
+
+function leads(state: State, { name, owner, term }: Fence, now: number): boolean {
+  const leader = state.leaders.get(name);
+  return leader !== undefined && leader.owner === owner && String(leader.term) === term && leader.untilMs > now;
 }
 
 export function lead(state: State, name: string, owner: string, ttlMs: number, at?: At): Leadership {

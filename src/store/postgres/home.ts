@@ -5,12 +5,14 @@
  */
 import { MakegoodError } from "../../message/errors.ts";
 import type { Accepted, NewMessage } from "../../message/message.ts";
-import type { Home, Inside, Row, Run } from "../home.ts";
+import type { Home, Inside } from "../home.ts";
 import type { At, Transaction } from "../store.ts";
 import type { Queryable } from "./connection.ts";
 import type { Db } from "./db.ts";
 import type { Enqueue } from "./enqueue.ts";
+import { runOf } from "./run-of.ts";
 import { type createIntervene, interveneIn } from "./statements/intervene.ts";
+import { fenceIn } from "./statements/lead.ts";
 import { messageView, viewSql } from "./statements/view.ts";
 
 export interface HomeParts {
@@ -20,7 +22,6 @@ export interface HomeParts {
   readonly onWork: (lanes: Iterable<string>) => void;
 }
 
-const asText = { getTypeParser: () => (value: unknown) => value };
 const LANES_TRIES_MAX = 4;
 
 /** Lanes have to be made before this can be written. */
@@ -32,11 +33,7 @@ class LanesMissing {
 }
 
 function insideOf(db: Db, { enqueue }: HomeParts, client: Queryable, lanes: Set<string>): Inside {
-  const typed = client as unknown as { query(config: object): Promise<{ rows: Row[] }> };
-  const run: Run = async (text, values = [], { patienceMs, name } = {}) => {
-    const how = { ...(patienceMs ? { query_timeout: patienceMs } : {}), ...(name && db.connection.direct ? { name } : {}) };
-    return (await typed.query({ text, values, rowMode: "array", types: asText, ...how })).rows;
-  };
+  const run = runOf(client, db.connection.direct);
   async function tryEnqueue(messages: readonly NewMessage[], { now }: At): Promise<Accepted[]> {
     if (messages.length === 0) return [];
     if (messages.some((m) => !db.lanes.known(m))) throw new LanesMissing(messages);
@@ -71,12 +68,13 @@ export function createHome(db: Db, parts: HomeParts): Home {
       (during) =>
       (text, values = []) =>
         db.connection.rows(during, text, values),
-    async transaction(during, work) {
+    async transaction(during, work, under) {
       for (let tries = 1; ; tries++) {
         let lanes = new Set<string>();
         try {
-          const result = await db.connection.transaction(during, (client) => {
+          const result = await db.connection.transaction(during, async (client) => {
             lanes = new Set();
+            await fenceIn(client, db.s, under);
             return work(insideOf(db, parts, client, lanes));
           });
           if (lanes.size > 0) parts.onWork(lanes);

@@ -77,6 +77,13 @@ export async function migrateUp(
   return done;
 }
 
+/** All of a set at once, in the transaction of the caller, who compares and rolls back. */
+export async function makeIn(client: Queryable, schema: string, set: MigrationSet): Promise<void> {
+  const s = quoteSchema(schema);
+  await client.query(ledger(s, set.ledger));
+  for (const migration of set.migrations) await client.query({ text: migration.sql(s), query_timeout: MIGRATION_MS_MAX });
+}
+
 async function guard(client: Queryable, schema: string): Promise<void> {
   await client.query("set local lock_timeout = '5s'");
   await client.query("set local statement_timeout = 0");

@@ -5,12 +5,16 @@
 import { MakegoodError } from "../../message/errors.ts";
 import { type Clock, systemClock } from "../../platform/clock.ts";
 import type { WithAudit } from "../audit.ts";
+import type { WithConservation } from "../conservation.ts";
 import type { WithHome } from "../home.ts";
+import type { WithMovable } from "../movable.ts";
 import type { Store, StoreTraits } from "../store.ts";
 import { createPostgresAudit } from "./audit/audit.ts";
 import { ensureMonths, monthsAround } from "./audit/months.ts";
 import { createCheck } from "./check.ts";
 import { type ConnectionOptions, createConnection } from "./connection.ts";
+import { createPostgresConservation } from "./conservation/conservation.ts";
+import { sealLeaving } from "./conservation/leaving.ts";
 import { createDb } from "./db.ts";
 import { createEnqueue } from "./enqueue.ts";
 import { createHome } from "./home.ts";
@@ -25,6 +29,8 @@ import { createIntervene } from "./statements/intervene.ts";
 import { createLanes } from "./statements/lanes.ts";
 import { createLead } from "./statements/lead.ts";
 import { createList } from "./statements/list.ts";
+import { createMovablePut } from "./statements/movable-put.ts";
+import { createMovableReads } from "./statements/movable-read.ts";
 import { createPrune } from "./statements/prune.ts";
 import { createReads } from "./statements/read.ts";
 import { createReclaim } from "./statements/reclaim.ts";
@@ -45,7 +51,9 @@ export interface PostgresStoreOptions extends ConnectionOptions {
   readonly clock?: Clock | undefined;
 }
 
-export function createPostgresStore(options: PostgresStoreOptions): Store & WithAudit & WithHome {
+export function createPostgresStore(
+  options: PostgresStoreOptions,
+): Store & WithAudit & WithConservation & WithHome & WithMovable {
   const schema = options.schema ?? "makegood";
   const s = quoteSchema(schema);
   const clock = options.clock ?? systemClock;
@@ -95,7 +103,9 @@ export function createPostgresStore(options: PostgresStoreOptions): Store & With
     traits,
     topics: createTopics(db, () => wake.topics()),
     audit: createPostgresAudit(db),
+    conservation: createPostgresConservation(db),
     home: createHome(db, { enqueue, intervene, onWork: work }),
+    movable: { ...createMovableReads(db), put: createMovablePut(db, work) },
     async open() {
       await connection.open();
       if (options.migrate === "check" || options.migrate === "look") await requireSchema();
@@ -137,7 +147,7 @@ export function createPostgresStore(options: PostgresStoreOptions): Store & With
     counts: (which) => reads.counts(which),
     history: (id) => reads.history(id),
     intervene: (one) => intervene(one),
-    prune: createPrune(db),
+    prune: createPrune(db, [], [sealLeaving]),
     lead: createLead(db),
   };
 }

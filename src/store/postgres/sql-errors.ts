@@ -45,6 +45,8 @@ export function asStoreError(thrown: unknown, during: string, wrote: boolean): u
   const text = errorText(thrown);
   const fail = (code: ConstructorParameters<typeof MakegoodError>[0], message: string) =>
     new MakegoodError(code, message, { during, sqlState: state || null }, thrown);
+  const ended = state === "23514" && /^makegood: leadership_lost: (.*)$/.exec(text)?.[1];
+  if (ended) return fail("leadership_lost", `${during}: ${ended}`);
   if (UNREACHABLE.test(state) || NOT_CONNECTED.test(text)) {
     return fail("store_unavailable", `${during}: PostgreSQL cannot be used now (${text})`);
   }

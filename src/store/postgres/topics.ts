@@ -100,7 +100,7 @@ function breakerOf([code, inMs, trips, reason, held]: readonly (string | null | 
 /** The definition as stored: fixed order of fields, no secrets, so that equal definitions are equal texts. */
 function definitionText({ name, sink, retry, schemaVersion, leaseMs, ...more }: TopicDefinition): [string, string | null] {
   const { concurrency, tenantConcurrency, ordering, fallback, compensation } = more;
-  const { ratePerSecond, tenantRatePerSecond, concurrencyTotal } = more;
+  const { ratePerSecond, tenantRatePerSecond, concurrencyTotal, moneyField } = more;
   const shown = (config: SinkConfig | undefined) => config && { ...config, secrets: undefined };
   const text = JSON.stringify({
     name,
@@ -117,6 +117,7 @@ function definitionText({ name, sink, retry, schemaVersion, leaseMs, ...more }: 
     ratePerSecond,
     tenantRatePerSecond,
     concurrencyTotal,
+    moneyField,
   });
   const secrets: Secrets = { sink: sink.secrets, fallback: fallback?.secrets, compensation: compensation?.secrets };
   const kept = SINKS.filter((name) => secrets[name]);

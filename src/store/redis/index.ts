@@ -35,7 +35,21 @@ export type { IoredisClient } from "./ioredis.ts";
 export type { NodeRedisClient } from "./node-redis.ts";
 export { fromIoredis, fromNodeRedis, type PortOptions, type RedisPort, type SendOptions } from "./port.ts";
 export { createRedisStore, type RedisStore, type RedisStoreOptions } from "./redis-store.ts";
-export { type StreamDoors, type StreamDoorsOptions, type StreamNotice, startStreamDoors } from "./streams/doors.ts";
+export {
+  archiveDead,
+  type DeadEntry,
+  type DeadStreamParts,
+  findDead,
+  REFUSED_TOPIC,
+  REPLAY_MAX,
+  type Replaying,
+  readDead,
+  replayDead,
+  TRIM_LENGTH,
+  trimDead,
+  type Worked,
+} from "./streams/dead-stream.ts";
+export { deadStreamOf, type StreamDoors, type StreamDoorsOptions, type StreamNotice, startStreamDoors } from "./streams/doors.ts";
 export type { StreamEntry } from "./streams/entries.ts";
 export type { Depth } from "./streams/group.ts";
 export { type Inlet, startInlet } from "./streams/inlet.ts";

@@ -17,6 +17,18 @@ const LIST_MS_MAX = 500;
 /** How often one page of what is due looks again after it met messages that cannot be read; those that are left then are for the next one. */
 const LOOKS_MAX = 20;
 
+/** Ids of messages in any of these states, newest first and below one. `reached`: where the next call goes on; empty: nowhere. */
+export async function idsBelow(
+  db: Db,
+  letters: string,
+  below: string,
+  limit: number,
+): Promise<{ ids: string[]; reached: string }> {
+  const args = [letters, "", "", "", below, limit, 0];
+  const [reached, ...rows] = (await db.run(LIST, [db.keys.key("accepted")], args)) as [string, ...string[][]];
+  return { ids: rows.map(([id]) => id as string), reached };
+}
+
 export function createReads(db: Db): Pick<Store, "get" | "list" | "counts" | "history" | "lanes"> {
   const fields = async (id: string) => fieldsOf(await db.run(READ_MESSAGE, [db.keys.message(id)], []));
   return {

@@ -5,6 +5,8 @@
 import { isMakegoodError, MakegoodError } from "../../message/errors.ts";
 import { type Clock, systemClock } from "../../platform/clock.ts";
 import { type Random, systemRandom } from "../../platform/random.ts";
+import type { WithMovable } from "../movable.ts";
+import { leadershipLost } from "../shared/leadership.ts";
 import type { Intervention, InterventionResult, PruneRequest, Store, StoreTraits } from "../store.ts";
 import { createClaims } from "./claim.ts";
 import { type ConnectOptions, connectRedis } from "./connect.ts";
@@ -13,6 +15,7 @@ import { type Attestation, type RedisDurability, readDurability, requireNoEvicti
 import { createEnqueue } from "./enqueue.ts";
 import { createEpoch, type Epoch } from "./epoch.ts";
 import { createKeyspace } from "./keyspace.ts";
+import { createMovable } from "./movable.ts";
 import type { RedisPort } from "./port.ts";
 import { createQuarantined, type QuarantinedMessage } from "./quarantined.ts";
 import { createReads } from "./read.ts";
@@ -48,7 +51,7 @@ export interface RedisStoreOptions {
   readonly now?: (() => number) | undefined;
 }
 
-export interface RedisStore extends Store {
+export interface RedisStore extends Store, WithMovable {
   /** Reads again what the server says about its durability. */
   durability(): Promise<RedisDurability>;
   /**
@@ -157,6 +160,7 @@ export function createRedisStore(options: RedisStoreOptions): RedisStore {
     wake: (listener) => wake.on(listener),
     idle: (owner, waiting) => wake.idle(owner, waiting),
     ...createReads(db),
+    movable: createMovable(db, work),
     intervene: (intervention) => intervene(db, intervention, () => work([])),
     async prune(request) {
       await reconcile.step();
@@ -173,14 +177,18 @@ export function createRedisStore(options: RedisStoreOptions): RedisStore {
 /** Redis does nothing else while a script runs. */
 const PRUNE_PIECE = 500;
 
-async function prune(db: Db, { keptMs, limit, now }: PruneRequest): Promise<number> {
-  const keys = ["settled", "dedupe", "pruned"].map(db.keys.key);
+async function prune(db: Db, { keptMs, deadKeptMs = keptMs, limit, now, under }: PruneRequest): Promise<number> {
+  const { name = "", owner = "", term = "" } = under ?? {};
+  const keys = ["settled", "ended", "dedupe", "pruned", ...(under ? [`leader:${name}`] : [])].map(db.keys.key);
+  const longerMs = Math.max(0, deadKeptMs - keptMs);
   let gone = 0;
   while (gone < limit) {
     const piece = Math.min(limit - gone, PRUNE_PIECE);
-    const went = (await db.run(PRUNE, keys, [keptMs, piece], { now })) as number;
+    const reply = await db.run(PRUNE, keys, [keptMs, piece, longerMs, name, owner, term], { now });
+    const [looked, went] = reply as [number, number];
+    if (looked < 0 && under) throw leadershipLost(under);
     gone += went;
-    if (went < piece) break;
+    if (looked < piece) break;
   }
   return gone;
 }

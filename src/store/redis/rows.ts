@@ -135,6 +135,12 @@ function digitSays(digit: number): Pick<Lane, "suspicion" | "retried"> {
   return { suspicion: (digit === RETRIED ? 0 : digit) as Suspicion, retried: digit === RETRIED };
 }
 
+/** What the field `su` of a message says. */
+export const suspicionOf = (digit: Text): Pick<Lane, "suspicion" | "retried"> => digitSays(number(digit));
+
+export const letterOf = (status: Status, resolution: Resolution | null): string =>
+  lettersOf(status, resolution ?? undefined)[0] as string;
+
 /** The digit of the lane that a message goes back to. */
 export function laneDigit(suspicion: Suspicion, retried: boolean): number {
   return suspicion === 0 && retried ? RETRIED : suspicion;
@@ -155,6 +161,15 @@ export function attemptOf(text: string): AttemptRecord {
     nextAttemptAt: due === "" ? null : date(due),
   };
 }
+
+/** As attemptOf() reads it. */
+export function attemptText({ attempt, outcome, counted, at, durationMs, nextAttemptAt, code, error }: AttemptRecord): string {
+  const detail = code === null && error === null ? "" : JSON.stringify([code, error]);
+  return [attempt, outcome, counted ? 1 : 0, at.getTime(), durationMs ?? "", nextAttemptAt?.getTime() ?? "", detail].join("|");
+}
+
+export const provenanceText = ({ at, action, actor, reason }: ProvenanceRecord): string =>
+  `${at.getTime()}|${action}|${JSON.stringify([actor, reason])}`;
 
 export function historyOf(fields: ReadonlyMap<string, string> | null): {
   attempts: AttemptRecord[];

@@ -56,6 +56,39 @@ export const pruneCases: Record<string, (scene: Scene) => Promise<void>> = {
     assert.deepEqual(idsOf((await scene.store.list({ limit: 10 })).data), [ids[2]]);
   },
 
+  "dead letters that ended may stay longer than what was delivered, and hold up nothing that goes": async (scene) => {
+    const ids = await scene.accept(0, {}, {}, {}, {});
+    const [first, second, ...delivered] = ids as [string, string, ...string[]];
+    await scene.settled(2, await scene.take(2, 1), dead());
+    const by = { actor: "person", reason: null, ...scene.at(MINUTE) };
+    await scene.store.intervene({ id: first, action: "resolve", ...by });
+    await scene.store.intervene({ id: second, action: "discard", ...by });
+    await scene.settled(2 * MINUTE, await scene.take(2, 2 * MINUTE), DELIVERED);
+    const went = async (ms: number): Promise<number> => {
+      let gone = 0;
+      for (let calls = 0; calls < 20; calls++)
+        gone += await scene.store.prune({ keptMs: KEPT, deadKeptMs: 10 * KEPT, limit: 1, ...scene.at(ms) });
+      return gone;
+    };
+    assert.equal(await went(GONE), 2);
+    for (const id of delivered) assert.equal(await scene.store.get(id), null);
+    assert.equal((await seen(scene.store, first)).resolution, "resolved");
+    assert.equal((await seen(scene.store, second)).resolution, "discarded");
+    assert.equal(await went(9 * KEPT), 0);
+    assert.equal(await went(10 * KEPT + 2 * DAY), 2);
+  },
+
+  "I9: what is done under a leadership that has ended is refused": async (scene) => {
+    const { term } = await scene.store.lead("upkeep", "a", 60_000);
+    const under = { name: "upkeep", owner: "a", term };
+    const lost = { name: "MakegoodError", code: "leadership_lost" };
+    await scene.store.prune({ keptMs: KEPT, limit: 10, under });
+    for (const other of [{ term: String(BigInt(term) + 1n) }, { owner: "b" }, { name: "nothing" }])
+      await assert.rejects(scene.store.prune({ keptMs: KEPT, limit: 10, under: { ...under, ...other } }), lost);
+    await scene.store.lead("upkeep", "a", 0);
+    await assert.rejects(scene.store.prune({ keptMs: KEPT, limit: 10, under }), lost);
+  },
+
   "I2: pending, delayed, held, in flight and open dead letters stay for ever, whole": async (scene) => {
     const ids = await scene.accept(0, {}, {}, { delayMs: 20 * DAY }, {}, {}, {});
     const [inFlight, toHold, toDie, toRetry] = await scene.take(4, 1);

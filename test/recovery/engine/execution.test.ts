@@ -480,6 +480,7 @@ describe("the seven actions", () => {
       occurrence_count: 3,
       group_id: candidate.groupId,
     });
+    expect(await scene.store.topics.get(NOTIFY_TOPIC)).toMatchObject({ retry: { policy: "recovery-outbox" } });
     expect((await scene.engine.redrives({ limit: 10 })).data).toMatchObject([{ mode: "watch", counts: { selected: 3 } }]);
     expect(await where(scene)).toEqual(["open", "open", "open"]);
   });

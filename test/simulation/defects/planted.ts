@@ -139,8 +139,8 @@ export const PLANTED: readonly Defect[] = [
     edits: [
       {
         file: "src/store/memory/upkeep.ts",
-        find: "if (stored.settledMs === null || stored.settledMs > before) continue;",
-        replace: "if (stored.status === 'processing' || (stored.settledMs ?? stored.createdMs) > before) continue;",
+        find: "if (stored.settledMs === null || stored.settledMs > now - stays) continue;",
+        replace: "if (stored.status === 'processing' || (stored.settledMs ?? stored.createdMs) > now - stays) continue;",
       },
     ],
   },
@@ -252,8 +252,8 @@ export const PLANTED: readonly Defect[] = [
     edits: [
       {
         file: "src/maintenance/jobs/prune-settled.ts",
-        find: "const count = await store.prune({ keptMs, limit: BATCH });",
-        replace: "const count = await store.prune({ keptMs: keptMs / 10, limit: BATCH });",
+        find: "store.prune({ keptMs, deadKeptMs,",
+        replace: "store.prune({ keptMs: keptMs / 10, deadKeptMs,",
       },
     ],
   },

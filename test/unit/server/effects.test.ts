@@ -33,6 +33,7 @@ describe("the effect of a route", () => {
       "deleteRule",
       "deleteTopic",
       "discardMessage",
+      "eraseAudit",
       "executeCandidate",
       "resolveMessage",
       "startRedrive",
@@ -41,6 +42,6 @@ describe("the effect of a route", () => {
 
   it("what is asked by POST and changes nothing reads", () => {
     const asking = routes.filter(([, method, { effect }]) => method !== "GET" && effect === "reads").map(([id]) => id);
-    expect(asking.toSorted(byName)).toEqual(["evaluateFailure", "suggestFailure", "whatIf"]);
+    expect(asking.toSorted(byName)).toEqual(["evaluateFailure", "findIds", "suggestFailure", "whatIf"]);
   });
 });

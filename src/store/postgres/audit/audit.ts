@@ -10,6 +10,8 @@ import type { At } from "../../store.ts";
 import type { Row } from "../connection.ts";
 import type { Db } from "../db.ts";
 import { isMissingPartition } from "../sql-errors.ts";
+import { createHolds } from "./holds.ts";
+import { createAuditList } from "./list.ts";
 import { ensureMonths, monthOf } from "./months.ts";
 import { createAuditPrune } from "./prune.ts";
 
@@ -20,12 +22,13 @@ const writeSql = (s: string, clock: string) => `with e as (
   select e.seq, e.recorded_at, $1, $3, $4, $5::timestamptz, $6, $7, $8, $9 from e returning seq::text`;
 
 const COLUMNS = `r.seq::text, to_char(r.recorded_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), r.event_id, r.audit_type,
-  r.correlation_id, to_char(r.occurred_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), r.actor, r.resource, r.outcome, r.payload`;
+  r.correlation_id, to_char(r.occurred_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), r.actor, r.resource, r.outcome, r.payload, l.pos::text`;
 
 function stored(row: Row): StoredAudit {
-  const [sequence, recordedAt, eventId, auditType, correlationId, occurredAt, actor, resource, outcome, payload] =
-    row as string[] as [string, string, string, string, string, string, string, string, string, string];
+  const [sequence, recordedAt, eventId, auditType, correlationId, occurredAt, actor, resource, outcome, payload, position] =
+    row as string[] as [string, string, string, string, string, string, string, string, string, string, string | null];
   return {
+    position,
     sequence,
     recordedAt: new Date(recordedAt),
     eventId,
@@ -91,22 +94,14 @@ export function createPostgresAudit(db: Db): AuditStore {
       const [row] = await connection.rows(
         "read an audit record",
         `select ${COLUMNS} from ${s}.audit_event e join ${s}.audit_record r on r.recorded_at = e.recorded_at and r.seq = e.seq
-        where e.event_id = $1`,
+        left join ${s}.evidence_leaf l on l.source = 1 and l.id = r.seq where e.event_id = $1`,
         [eventId],
         { reads: true },
       );
       return row ? stored(row) : null;
     },
-    async list({ auditType = null, correlationId = null, limit, after = "0" }) {
-      const rows = await connection.rows(
-        "list audit records",
-        `select ${COLUMNS} from ${s}.audit_record r where r.seq > $1::bigint and ($2::text is null or r.audit_type = $2)
-          and ($3::text is null or r.correlation_id = $3) order by r.seq limit $4::int`,
-        [after, auditType, correlationId, limit],
-        { reads: true },
-      );
-      return rows.map(stored);
-    },
+    list: createAuditList(db, COLUMNS, stored),
+    ...createHolds(db),
     prune: createAuditPrune(db),
   };
 }

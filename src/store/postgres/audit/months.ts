@@ -2,10 +2,11 @@
  * Month partitions of the audit records, by the time they were stored. Room ahead is part of accepting: the next month exists in
  * advance, and a write makes a missing one as a last resort. Creating is safe when two do it at once.
  */
-import type { Connection } from "../connection.ts";
+import type { Connection, Queryable } from "../connection.ts";
 
 const MONTHS_AHEAD = 1;
-const PARTITION = /^audit_record_(\d{4})(\d{2})$/;
+/** `leaving`: it was decided that the month goes, and nothing brings it back. */
+const PARTITION = /^audit_record_(\d{4})(\d{2})(?:_leaving)?$/;
 
 /** The first moment of the month that is `offset` months after the one of `ms`. */
 export function monthOf(ms: number, offset = 0): number {
@@ -48,9 +49,14 @@ export async function ensureMonths(connection: Connection, s: string, months: re
         [tableOf(month)],
       );
       if ((rows[0] as { there: boolean }).there) return;
-      const [from, to] = [month, monthOf(month, 1)].map((ms) => new Date(ms).toISOString());
       await client.query(`create table ${table} (like ${s}.audit_record including defaults)`);
-      await client.query(`alter table ${s}.audit_record attach partition ${table} for values from ('${from}') to ('${to}')`);
+      await attachMonth(client, s, month);
     });
   }
+}
+
+export async function attachMonth(client: Queryable, s: string, month: number): Promise<void> {
+  const [from, to] = [month, monthOf(month, 1)].map((ms) => new Date(ms).toISOString());
+  const table = `${s}.${tableOf(month)}`;
+  await client.query(`alter table ${s}.audit_record attach partition ${table} for values from ('${from}') to ('${to}')`);
 }

@@ -3,10 +3,12 @@
  * missing, and refused with the remedy if it cannot be written, or if the user PostgreSQL runs as cannot reach it. Data is
  * never copied or moved to get around that.
  */
-import { chmod, chown, mkdir, open, readdir, readFile, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
+import { chmod, chown, readdir, readFile, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import type { Clock } from "../../../platform/clock.ts";
+import { makeFolder } from "../../../platform/make-folder.ts";
 import { systemRandom } from "../../../platform/random.ts";
+import { syncFolder } from "../../../platform/sync-folder.ts";
 import { codeOf, embeddedFailed, unless } from "./failure.ts";
 import { chooseServerUser, isRoot, refuseUnreachable, type ServerUser } from "./server-user.ts";
 
@@ -50,7 +52,7 @@ export async function openDirectory(dataDir: string, clock: Clock, log: (message
 
 /** Folders that we make: private for a normal user; as root passable, because the server's user must come through. */
 async function make(path: string): Promise<void> {
-  const first = await mkdir(path, { recursive: true });
+  const first = await makeFolder(path);
   if (first === undefined) return;
   for (let made = path; made.length >= first.length; made = dirname(made)) await chmod(made, isRoot() ? 0o711 : 0o700);
 }
@@ -94,14 +96,4 @@ export async function writeWhole(path: string, text: string, own: (path: string)
     throw error;
   }
   await syncFolder(dirname(path));
-}
-
-/** A rename is durable only when the folder is. */
-export async function syncFolder(path: string): Promise<void> {
-  const folder = await open(path, "r");
-  try {
-    await folder.sync();
-  } finally {
-    await folder.close();
-  }
 }

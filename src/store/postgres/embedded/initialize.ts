@@ -7,9 +7,10 @@ import { appendFile, chmod, mkdir, readdir, readFile, rename, rm, writeFile } fr
 import { join } from "node:path";
 import { errorText } from "../../../message/errors.ts";
 import { systemRandom } from "../../../platform/random.ts";
+import { syncFolder } from "../../../platform/sync-folder.ts";
 import type { Binaries } from "./binaries.ts";
 import { ROLE } from "./connection.ts";
-import { type DataDirectory, nonce, stateOfData, syncFolder, writeWhole } from "./data-directory.ts";
+import { type DataDirectory, nonce, stateOfData, writeWhole } from "./data-directory.ts";
 import { embeddedFailed, unless } from "./failure.ts";
 import { findServer } from "./find-server.ts";
 import { giveTo, runAs } from "./server-user.ts";

@@ -174,6 +174,8 @@ function commandLine(directory: DataDirectory, port: number): string[] {
     fsync: "on",
     synchronous_commit: "on",
     full_page_writes: "on",
+    // Nobody watches this server: a client that forgot its transaction must not hold up vacuum for ever.
+    idle_in_transaction_session_timeout: "1h",
     password_encryption: "scram-sha-256",
     // Why it did not start is read from the log, in English, from this file.
     lc_messages: "C",

@@ -24,6 +24,9 @@ import { outside } from "./0021-outside.ts";
 import { observations } from "./0022-observations.ts";
 import { rollingCounts } from "./0023-rolling-counts.ts";
 import { recoveryMirror } from "./0024-recovery-mirror.ts";
+import { operations } from "./0025-operations.ts";
+import { conservation } from "./0026-conservation.ts";
+import { evidence } from "./0027-evidence.ts";
 import type { Migration } from "./migration.ts";
 
 export const MIGRATIONS: readonly Migration[] = [
@@ -51,4 +54,7 @@ export const MIGRATIONS: readonly Migration[] = [
   observations,
   rollingCounts,
   recoveryMirror,
+  operations,
+  conservation,
+  evidence,
 ];

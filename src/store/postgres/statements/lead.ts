@@ -1,11 +1,24 @@
 /**
- * LEAD: a named leadership as a lease row with a term. It saves work and never provides safety (I9): what a leader does must be
- * safe when two do it.
+ * LEAD: a named leadership as a lease row with a term that only grows. It saves work and never provides safety (I9): what a leader does must
+ * be safe when two do it. What a leader writes carries its fence: the database refuses it at commit once the leadership has ended.
  */
 
+import type { Fence } from "../../../platform/job.ts";
 import { perClock } from "../../shared/clock-sql.ts";
 import type { At, Leadership } from "../../store.ts";
+import type { Queryable } from "../connection.ts";
 import type { Db } from "../db.ts";
+
+/** How long a leader that says nothing may hold what it has locked. */
+const SILENT = "60s";
+
+/** In a transaction, before it writes; the check is the server's, when the transaction commits. */
+export async function fenceIn(client: Queryable, s: string, fence: Fence | null | undefined): Promise<void> {
+  if (!fence) return;
+  await client.query(`set local idle_in_transaction_session_timeout = '${SILENT}'`);
+  const text = `insert into ${s}.led_write (name, owner, term) values ($1, $2, $3::bigint)`;
+  await client.query(text, [fence.name, fence.owner, fence.term]);
+}
 
 const takeSql = (s: string) =>
   perClock(
@@ -13,7 +26,7 @@ const takeSql = (s: string) =>
       clock,
     ) => `insert into ${s}.leader as l (name, owner, until) values ($1::text, $2::text, ${clock} + $3::bigint * interval '1 ms')
     on conflict (name) do update set owner = excluded.owner, until = excluded.until,
-      term = l.term + (l.owner <> excluded.owner or l.until < ${clock})::int
+      term = case when l.owner <> excluded.owner or l.until < ${clock} then greatest(l.term + 1, excluded.term) else l.term end
     where l.owner = excluded.owner or l.until < ${clock}
     returning owner, term::text`,
   );

@@ -4,75 +4,102 @@
  * lanes that had nothing for long.
  */
 
+import { CHUNK_BYTES_MAX } from "../../shared/archive-sql.ts";
 import { clockSql } from "../../shared/clock-sql.ts";
 import type { PruneRequest } from "../../store.ts";
+import type { Queryable } from "../connection.ts";
 import { ensureDayIndexes } from "../day-indexes.ts";
 import type { Db } from "../db.ts";
 import { DAY_MS, dayOfPartition, daysAround, ensurePartitions, partitionSuffix } from "../partitions.ts";
+import { archiveMessages, type Chunk } from "./archive-messages.ts";
+import { fenceIn } from "./lead.ts";
 import { createMendOrder } from "./mend-order.ts";
 import { createRetireLanes } from "./retire-lanes.ts";
 
+/** How long what is settled stays, by the clock of the call. */
+interface Kept {
+  readonly clock: string;
+  readonly keptMs: number;
+  readonly deadKeptMs: number;
+}
+
+const before = (clock: string, ms: number): string => `${clock} - ${Math.round(ms)}::bigint * interval '1 ms'`;
+
 /**
- * Settled longer ago than the retention: $1 is the retention in ms. What a lease still names stays until that lease has ended:
- * its attempt row is what tells a reclaim that it is settled.
+ * Settled longer ago than the retention. What a lease still names stays until that lease has ended: its attempt row is what tells a reclaim
+ * that it is settled.
  */
 const gone = (
   s: string,
-  clock: string,
+  { clock, keptMs, deadKeptMs }: Kept,
   id: string,
 ) => `(${id} not in (select unnest(l.ids) from ${s}.lease l) and (exists (select from ${s}.attempt a where a.message_id = ${id} and a.outcome in (1, 2)
-    and a.at < ${clock} - $1::bigint * interval '1 ms')
-  or exists (select from ${s}.dead_letter d where d.id = ${id} and d.resolution in (1, 2) and d.settled_at < ${clock} - $1::bigint * interval '1 ms')))`;
+    and a.at < ${before(clock, keptMs)})
+  or exists (select from ${s}.dead_letter d where d.id = ${id} and d.resolution in (1, 2) and d.settled_at < ${before(clock, deadKeptMs)})))`;
+
+/**
+ * What has to be written of messages that go, in the transaction in which they go: if it throws, they stay. `rows` is a relation of
+ * them with the columns of `message`, to stand behind `from`; `day`: the table that goes with them, if one does.
+ */
+export type Leaving = (client: Queryable, s: string, rows: string, day?: string) => Promise<void>;
+
+const BATCH = 1_000;
 
 const detachedSql = `select c.relname, (i.inhrelid is not null)::text, coalesce(i.inhdetachpending, false)::text
   from pg_class c join pg_namespace n on n.oid = c.relnamespace left join pg_inherits i on i.inhrelid = c.oid
   where n.nspname = $1 and c.relkind = 'r' and c.relname ~ '^message_[0-9]{8}$' order by 1`;
 
-export function createPrune(db: Db): (request: PruneRequest) => Promise<number> {
+/** `seals` is also told of a day from which nothing goes but its table. */
+export function createPrune(
+  db: Db,
+  leaving: readonly Leaving[] = [],
+  seals: readonly Leaving[] = [],
+): (request: PruneRequest) => Promise<number> {
   const { connection, s } = db;
   const run = (text: string, values: unknown[] = []) => connection.rows("prune", text, values);
 
-  /** Bodies that still live, into the table that has no days. */
-  const keep = (table: string, clock: string, keptMs: number) =>
-    run(
-      `insert into ${s}.message_kept select * from ${s}.${table} m where not ${gone(s, clock, "m.id")} on conflict do nothing`,
-      [keptMs],
-    );
+  /** All that one call writes, but for a partition that is detached: its fence is asked for before, and two may do it. */
+  const inFence = <T>({ under }: PruneRequest, work: (client: Queryable) => Promise<T>): Promise<T> =>
+    connection.transaction("prune", async (client) => {
+      await fenceIn(client, s, under);
+      return work(client);
+    });
 
-  async function detach(table: string, attached: boolean, pending: boolean): Promise<void> {
+  /** Bodies that still live, into the table that has no days. */
+  const keepSql = (table: string, kept: Kept) =>
+    `insert into ${s}.message_kept select * from ${s}.${table} m where not ${gone(s, kept, "m.id")} on conflict do nothing`;
+
+  async function detach(request: PruneRequest, table: string, attached: boolean, pending: boolean): Promise<void> {
     if (!attached) return;
+    await inFence(request, async () => {});
     // Concurrently: a plain DETACH would wait for the callers' open transactions and hold up every enqueue behind itself.
     await run(`alter table ${s}.message detach partition ${s}.${table} ${pending ? "finalize" : "concurrently"}`);
   }
 
-  async function dropKeys(table: string, clock: string, keptMs: number, limit: number): Promise<void> {
+  async function dropKeys(request: PruneRequest, table: string, kept: Kept, limit: number): Promise<void> {
     for (let after = "00000000-0000-0000-0000-000000000000"; ; ) {
-      const [row] = await run(
-        `with p as materialized (select m.id, m.key, m.lane_id from ${s}.${table} m where m.id > $2::uuid order by m.id limit $3::int),
+      const text = `with p as materialized (select m.id, m.key, m.lane_id from ${s}.${table} m where m.id > $1::uuid order by m.id limit $2::int),
         d as (delete from ${s}.dedupe k using p join ${s}.lane l on l.id = p.lane_id
-          where p.key is not null and k.topic_id = l.topic_id and k.tenant = l.tenant and k.key = p.key and k.id = p.id and ${gone(s, clock, "p.id")})
-        select max(id::text) from p`,
-        [keptMs, after, limit],
-      );
-      if (!row?.[0]) return;
-      after = row[0];
+          where p.key is not null and k.topic_id = l.topic_id and k.tenant = l.tenant and k.key = p.key and k.id = p.id and ${gone(s, kept, "p.id")})
+        select max(id::text) as last from p`;
+      const [row] = (await inFence(request, (client) => client.query(text, [after, limit]))).rows as { last: string | null }[];
+      if (!row?.last) return;
+      after = row.last;
     }
   }
 
   /** The day's attempts go with it, but for those of messages that stay; they move to the default partition. */
-  async function dropDay(day: number, table: string, clock: string, keptMs: number): Promise<number> {
-    const attempts = `attempt_${partitionSuffix(day)}`;
-    let count = 0;
-    await connection.transaction("prune", async (client) => {
+  const dropDay = (request: PruneRequest, day: number, table: string, kept: Kept, chunks: Chunk[]): Promise<number> =>
+    inFence(request, async (client) => {
+      chunks.length = 0;
+      const attempts = `attempt_${partitionSuffix(day)}`;
       await client.query("set local lock_timeout = '5s'");
-      await client.query(
-        `insert into ${s}.message_kept select * from ${s}.${table} m where not ${gone(s, clock, "m.id")} on conflict do nothing`,
-        [keptMs],
-      );
-      const { rows } = await client.query(
-        `select count(*)::int as n from ${s}.${table} m where not exists (select from ${s}.message_kept k where k.id = m.id)`,
-      );
-      count = (rows[0] as { n: number }).n;
+      await client.query(keepSql(table, kept));
+      const goes = `(select m.* from ${s}.${table} m where not exists (select from ${s}.message_kept k where k.id = m.id))`;
+      const { rows } = await client.query(`select count(*)::int as n from ${goes} m`);
+      const count = (rows[0] as { n: number }).n;
+      for (const write of [...(count > 0 ? leaving : []), ...seals]) await write(client, s, goes, table);
+      for (const one of request.archive?.classes ?? []) chunks.push(...(await archiveMessages(client, s, one, goes)));
       await client.query(
         `delete from ${s}.dead_letter d using ${s}.${table} m where d.id = m.id and not exists (select from ${s}.message_kept k where k.id = m.id)`,
       );
@@ -82,42 +109,87 @@ export function createPrune(db: Db): (request: PruneRequest) => Promise<number> 
       );
       await client.query(`drop table ${s}.${attempts}`);
       await client.query(`drop table ${s}.${table}`);
+      return count;
     });
+
+  /** Of one table what is past its time, with everything of it, at most a thousand in one transaction. */
+  async function pruneRows(request: PruneRequest, table: string, kept: Kept, limit: number): Promise<number> {
+    let count = 0;
+    for (let went = BATCH; went > 0 && count < limit; count += went) {
+      const chunks: Chunk[] = [];
+      went = await inFence(request, (client) => {
+        chunks.length = 0;
+        return pruneBatch(client, request, table, kept, Math.min(BATCH, limit - count), chunks);
+      });
+      for (const chunk of chunks) request.archive?.told(chunk);
+    }
     return count;
   }
 
-  /** Bodies that outlived their day, once they too are past their time. */
-  async function pruneKept(clock: string, keptMs: number, limit: number): Promise<number> {
-    const rows = await run(
-      `with p as materialized (select m.id, m.key, m.lane_id from ${s}.message_kept m where ${gone(s, clock, "m.id")} order by m.id limit $2::int),
+  /** A dead letter may have been opened again since: from here on nobody can. */
+  async function stillGone(client: Queryable, table: string, kept: Kept, found: readonly unknown[]): Promise<string[]> {
+    const ids = found.map((row) => (row as { id: string }).id);
+    if (ids.length === 0) return ids;
+    await client.query(`select from ${s}.dead_letter where id = any ($1::uuid[]) order by id for update`, [ids]);
+    const text = `select m.id::text as id from ${s}.${table} m where m.id = any ($1::uuid[]) and ${gone(s, kept, "m.id")}`;
+    return (await client.query(text, [ids])).rows.map((row) => (row as { id: string }).id);
+  }
+
+  async function pruneBatch(
+    client: Queryable,
+    { archive }: PruneRequest,
+    table: string,
+    kept: Kept,
+    limit: number,
+    chunks: Chunk[],
+  ): Promise<number> {
+    // By their bytes as well: what is archived together is one text.
+    const found = await client.query(
+      `select id::text as id from (select m.id, sum(octet_length(m.payload)) over (order by m.id) - octet_length(m.payload) as before from (
+        select m.id, m.payload from ${s}.${table} m where ${gone(s, kept, "m.id")} order by m.id limit $1::int for update of m skip locked) m) x
+      where before < ${CHUNK_BYTES_MAX}`,
+      [limit],
+    );
+    const ids = await stillGone(client, table, kept, found.rows);
+    if (ids.length === 0) return 0;
+    const goes = `(select m.* from ${s}.${table} m where m.id = any ('{${ids.join(",")}}'::uuid[]))`;
+    for (const write of [...leaving, ...seals]) await write(client, s, goes);
+    for (const one of archive?.classes ?? []) chunks.push(...(await archiveMessages(client, s, one, goes)));
+    await client.query(
+      `with p as materialized (select m.id, m.key, m.lane_id from ${s}.${table} m where m.id = any ($1::uuid[])),
       k as (delete from ${s}.dedupe k using p join ${s}.lane l on l.id = p.lane_id
         where p.key is not null and k.topic_id = l.topic_id and k.tenant = l.tenant and k.key = p.key and k.id = p.id),
       a as (delete from ${s}.attempt a using p where a.message_id = p.id),
       d as (delete from ${s}.dead_letter d using p where d.id = p.id)
-      delete from ${s}.message_kept m using p where m.id = p.id returning 1`,
-      [keptMs, limit],
+      delete from ${s}.${table} m using p where m.id = p.id`,
+      [ids],
     );
-    return rows.length;
+    return ids.length;
   }
 
   const mendOrder = createMendOrder(db);
   const retireLanes = createRetireLanes(db);
 
-  return async function prune({ keptMs, limit, now }) {
+  return async function prune(request) {
+    const { keptMs, limit, now } = request;
     await mendOrder();
     const clock = clockSql(now);
+    const kept = { clock, keptMs, deadKeptMs: Math.max(keptMs, request.deadKeptMs ?? keptMs) };
     const [time] = await run(`select extract(epoch from ${clock})::text`);
     const nowMs = Number(time?.[0]) * 1_000;
     await ensurePartitions(connection, s, daysAround(nowMs));
     await ensureDayIndexes(connection, s);
-    let count = await pruneKept(clock, keptMs, limit);
-    for (const [table, attached, pending] of await run(detachedSql, [s.replaceAll('"', "")])) {
-      const day = dayOfPartition(table as string);
+    let count = await pruneRows(request, "message_kept", kept, limit);
+    for (const [name, attached, pending] of await run(detachedSql, [s.replaceAll('"', "")])) {
+      const table = name as string;
+      const day = dayOfPartition(table);
       if (day === null || day + DAY_MS > nowMs - keptMs || count >= limit) continue;
-      await keep(table as string, clock, keptMs);
-      await detach(table as string, attached === "true", pending === "true");
-      await dropKeys(table as string, clock, keptMs, 10_000);
-      count += await dropDay(day, table as string, clock, keptMs);
+      await inFence(request, (client) => client.query(keepSql(table, kept)));
+      await detach(request, table, attached === "true", pending === "true");
+      await dropKeys(request, table, kept, 10_000);
+      const chunks: Chunk[] = [];
+      count += await dropDay(request, day, table, kept, chunks);
+      for (const chunk of chunks) request.archive?.told(chunk);
     }
     // A day that was left half way still needs its lanes, to find its keys.
     if ((await run(detachedSql, [s.replaceAll('"', "")])).every(([, attached]) => attached === "true")) await retireLanes(now);

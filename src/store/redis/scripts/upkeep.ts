@@ -4,12 +4,35 @@
  */
 import { script } from "./script.ts";
 
-/** After the usual three: how long to keep, how many at most. */
+/**
+ * After the usual three: how long to keep, how many at most, how much longer dead letters that ended; then name, owner and term of the
+ * leadership that must hold, or nothing. Answers with how many were looked at and how many went; -1: the leadership has ended.
+ */
 export const PRUNE = script(
   "prune",
   "settles",
-  `zset(P .. 'settled') fits('HLEN', P .. 'dedupe') fits('HLEN', P .. 'pruned')
-local ids = call('ZRANGEBYSCORE', P .. 'settled', '-inf', now - tonumber(ARGV[4]), 'LIMIT', 0, ARGV[5])
+  `if ARGV[7] ~= '' then
+  local l = call('HMGET', P .. 'leader:' .. ARGV[7], 'owner', 'term', 'until')
+  if l[1] ~= ARGV[8] or l[2] ~= ARGV[9] or (tonumber(l[3]) or 0) <= now then return { -1, 0 } end
+end
+zset(P .. 'settled') zset(P .. 'ended') fits('HLEN', P .. 'dedupe') fits('HLEN', P .. 'pruned')
+local kept, longer, looked = tonumber(ARGV[4]), tonumber(ARGV[6]), 0
+-- Those that ended and stay longer than the others wait in a set of their own, or they would stand before what goes.
+local ids = call('ZRANGEBYSCORE', P .. 'ended', '-inf', now - kept - longer, 'LIMIT', 0, ARGV[5])
+local waited = #ids
+if #ids < tonumber(ARGV[5]) then
+  local more = call('ZRANGEBYSCORE', P .. 'settled', '-inf', now - kept, 'WITHSCORES', 'LIMIT', 0, tonumber(ARGV[5]) - #ids)
+  for n = 1, #more, 2 do
+    local state = longer > 0 and redis.pcall('HGET', P .. 'm:' .. more[n], 'st')
+    if (state == 'r' or state == 'x') and tonumber(more[n + 1]) > now - kept - longer then
+      remove(P .. 'settled', more[n])
+      add(P .. 'ended', more[n + 1], more[n])
+      looked = looked + 1
+    else
+      ids[#ids + 1] = more[n]
+    end
+  end
+end
 local gone = {}
 for n, id in ipairs(ids) do
   local m = redis.pcall('HMGET', P .. 'm:' .. id, 'st', 'h')
@@ -21,7 +44,7 @@ for n, id in ipairs(ids) do
 end
 for n, id in ipairs(ids) do
   local m = gone[n]
-  call('ZREM', P .. 'settled', id)
+  call('ZREM', P .. (n <= waited and 'ended' or 'settled'), id)
   -- Only the settled: delivered, resolved, discarded.
   if m.topic and (m[1] == 'd' or m[1] == 'r' or m[1] == 'x') then
     call('UNLINK', P .. 'm:' .. id)
@@ -35,7 +58,7 @@ for n, id in ipairs(ids) do
   end
 end
 write_sets()
-return #ids
+return { looked + #ids, #ids }
 `,
 );
 

@@ -150,7 +150,10 @@ export function startStreamDoors(options: StreamDoorsOptions): StreamDoors {
 }
 
 /** The seeds' names were made for one node; on a cluster the entry and its copy must be in reach of one script. */
-function deadStreamOf({ stream, deadStream, seedDeadStream }: StreamDoorsOptions, cluster: boolean): string {
+export function deadStreamOf(
+  { stream, deadStream, seedDeadStream }: Pick<StreamDoorsOptions, "stream" | "deadStream" | "seedDeadStream">,
+  cluster: boolean,
+): string {
   if (deadStream !== undefined) return deadStream;
   const apart = cluster && seedDeadStream !== undefined && hashTag(seedDeadStream) !== hashTag(stream);
   return seedDeadStream === undefined || apart ? siblingKey(stream, "dead-letter") : seedDeadStream;

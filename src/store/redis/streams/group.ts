@@ -18,6 +18,10 @@ export interface Depth {
   readonly unprocessed: number;
   /** False where the server could not tell and counting stopped at its limit: there are at least so many. */
   readonly exact: boolean;
+  /** Entries of the stream, those included that have ended and were not trimmed. */
+  readonly length: number;
+  /** Known to the group; one that died is removed after a while. */
+  readonly consumers: number;
 }
 
 const COUNT_PAGE = 1_000;
@@ -55,7 +59,8 @@ export async function streamDepth({ redis, stream, group }: Group): Promise<Dept
   const { count, exact } = known
     ? { count: Number(mine.lag), exact: true }
     : await countAfter(redis, stream, String(mine?.["last-delivered-id"] ?? "0-0"));
-  return { waiting: count, pending, unprocessed: count + pending, exact };
+  const length = Number(await redis.send(stream, ["XLEN", stream]));
+  return { waiting: count, pending, unprocessed: count + pending, exact, length, consumers: Number(mine?.consumers ?? 0) };
 }
 
 async function countAfter(redis: RedisPort, stream: string, id: string): Promise<{ count: number; exact: boolean }> {

@@ -5,7 +5,7 @@
 import { errorText, isMakegoodError, MakegoodError } from "../../../message/errors.ts";
 import { type Clock, sleep } from "../../../platform/clock.ts";
 import { runLua } from "../lua.ts";
-import type { StreamEntry } from "./entries.ts";
+import { type StreamEntry, toEntries } from "./entries.ts";
 import type { Group } from "./group.ts";
 import { entryKey, type InletMessage, type InletNotice, type InletOptions, type InletSettings } from "./inlet-options.ts";
 import { QUARANTINE, SETTLE } from "./scripts.ts";
@@ -111,13 +111,26 @@ export function createHeldEntries({ group, options, settings, clock, tell, signa
         await options.onMalformed({ stream, group: group.group, entry, code, reason, deliveries });
         await runLua(group.redis, SETTLE, [stream], [group.group, entry.id]);
       } else {
-        await runLua(group.redis, QUARANTINE, [stream, settings.deadStream], [group.group, entry.id, code, reason]);
+        const copy = await runLua(group.redis, QUARANTINE, [stream, settings.deadStream], [group.group, entry.id, code, reason]);
+        await showQuarantined(String(copy));
       }
     } catch (error) {
       return tell({ what: "quarantine_failed", ids: [entry.id], error: short(error) });
     }
     held.delete(entry.id);
     tell({ what: "quarantined", id: entry.id, code, reason });
+  }
+
+  /** It is safe where it is: that it is seen elsewhere as well must not hold it up. */
+  async function showQuarantined(copy: string): Promise<void> {
+    const { deadStream } = settings;
+    if (copy === "" || !options.onQuarantined) return;
+    try {
+      const [entry] = toEntries(await group.redis.send(deadStream, ["XRANGE", deadStream, copy, copy]));
+      if (entry) await options.onQuarantined(deadStream, entry);
+    } catch (error) {
+      tell({ what: "show_failed", ids: [copy], error: short(error) });
+    }
   }
 
   return {

@@ -32,7 +32,7 @@ export type InletNotice =
   | { readonly what: "started" | "stopped"; readonly consumer: string }
   | { readonly what: "accepted"; readonly ids: readonly string[] }
   | {
-      readonly what: "accept_failed" | "settle_failed" | "quarantine_failed";
+      readonly what: "accept_failed" | "settle_failed" | "quarantine_failed" | "show_failed";
       readonly ids: readonly string[];
       readonly error: string;
     }
@@ -58,6 +58,8 @@ export interface InletOptions extends Partial<ReclaimRules> {
   readonly accept: (messages: readonly InletMessage[], signal: AbortSignal) => Promise<unknown>;
   /** Where the malformed and the exhausted go. Absent: to `deadStream`, in one script with their end. */
   readonly onMalformed?: ((malformed: Malformed) => Promise<unknown>) | undefined;
+  /** Hears of each entry that went to `deadStream`, as it is there; what it throws changes nothing. */
+  readonly onQuarantined?: ((deadStream: string, entry: StreamEntry) => Promise<unknown>) | undefined;
   /** Default `{stream}:dead-letter`. On a cluster it must share the stream's hash tag. */
   readonly deadStream?: string | undefined;
   /** Entries held at once; default 10. */

@@ -1,0 +1,8 @@
+/** Which files are printed from code, and by what. */
+import { printedAlerts } from "./alerts/all.ts";
+import { metricsPage } from "./metrics-page.ts";
+
+export const PRINTED: Readonly<Record<string, () => string>> = {
+  "docs/reference/metrics.md": metricsPage,
+  ...printedAlerts,
+};

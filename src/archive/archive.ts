@@ -1,0 +1,164 @@
+/**
+ * The archive: records that left their tables, in chunks of at most a thousand, each a JSON object a line. A chunk is written with the
+ * deletion, in the database; from there its text may move to a file or to an HTTP receiver. Listed, read again and verified here.
+ */
+import { createHash } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { gunzipSync } from "node:zlib";
+import { errorText, MakegoodError } from "../message/errors.ts";
+import type { Random } from "../platform/random.ts";
+import type { Home, Row } from "../store/home.ts";
+import { createSealer, type Sealer } from "../store/ladder/format/seal.ts";
+import { HERE, NOWHERE } from "../store/shared/archive-sql.ts";
+
+export interface Chunk {
+  readonly id: number;
+  readonly class: string;
+  readonly at: string;
+  readonly rows: number;
+  readonly bytes: number;
+  readonly firstId: string;
+  readonly lastId: string;
+  readonly sha256: string;
+  /** `table`, `nowhere` (only the fact was kept), or where its text went: `file:…`, `https://…`. */
+  readonly place: string;
+  readonly sealed: boolean;
+}
+
+export interface ArchiveFilter {
+  readonly class?: string | undefined;
+  readonly limit: number;
+  /** The id of the last chunk that was seen. */
+  readonly after?: number | undefined;
+}
+
+export interface Verified {
+  readonly chunks: number;
+  readonly rows: number;
+  /** Chunks whose text was read and is as it was written. */
+  readonly whole: number;
+  /** Chunks whose text is at a receiver, or was not to be kept: only their place in the chain is proven. */
+  readonly unread: number;
+  readonly faults: readonly { readonly id: number; readonly class: string; readonly fault: string }[];
+}
+
+export interface Archive {
+  /** Oldest first. */
+  list(filter: ArchiveFilter): Promise<Chunk[]>;
+  /** The lines of a chunk, checked. Throws `archive_not_found`, or `invariant_violated` where it is not what was written. */
+  read(id: number): Promise<string>;
+  verify(): Promise<Verified>;
+}
+
+const COLUMNS = `id::text, class, to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), rows::text, bytes::text, first_id, last_id, sha256,
+  place, sealed::text, chain`;
+const PAGE = 100;
+const FAULTS_MAX = 1_000;
+
+export const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex");
+
+const chunkOf = (row: Row): Chunk => {
+  const [id, name, at, rows, bytes, firstId, lastId, sum, place, sealed] = row as string[];
+  return {
+    ...{ id: Number(id), class: name as string, at: at as string, rows: Number(rows), bytes: Number(bytes) },
+    ...{
+      firstId: firstId as string,
+      lastId: lastId as string,
+      sha256: sum as string,
+      place: place as string,
+      sealed: sealed === "true",
+    },
+  };
+};
+
+export interface ArchiveParts {
+  readonly home: Home;
+  readonly random: Random;
+  readonly sealKey?: string | undefined;
+}
+
+export function createArchive({ home, random, sealKey }: ArchiveParts): Archive {
+  const { s } = home;
+  const sealer = sealKey === undefined ? null : createSealer(sealKey, random);
+  const read = home.read("read the archive");
+
+  /** Null: it is not here to be read. Throws where it should be and is not, or is not what was written. */
+  async function textOf(chunk: Chunk): Promise<string | null> {
+    const { id, place, rows } = chunk;
+    if (place === NOWHERE || /^https?:/.test(place)) return null;
+    const text =
+      place === HERE
+        ? ((await read(`select body from ${s}.archive_chunk where id = $1::bigint`, [id]))[0]?.[0] ?? null)
+        : await fromFile(chunk, sealer);
+    const broken = (fault: string) =>
+      new MakegoodError("invariant_violated", `chunk ${id} of the archive ${fault}`, { id, place });
+    if (text === null) throw broken("has no text");
+    if (sha256(text) !== chunk.sha256) throw broken("is not what was written: its checksum differs");
+    if (text.split("\n").length - 1 !== rows) throw broken("has another number of lines than it had records");
+    return text;
+  }
+
+  async function verify(): Promise<Verified> {
+    const chains = new Map<string, string>();
+    const faults: { id: number; class: string; fault: string }[] = [];
+    const sum = { chunks: 0, rows: 0, whole: 0, unread: 0 };
+    for (let after = "0"; ; ) {
+      const page = await read(
+        `select ${COLUMNS} from ${s}.archive_chunk where id > $1::bigint order by archive_chunk.id limit ${PAGE}`,
+        [after],
+      );
+      for (const row of page) {
+        const chunk = chunkOf(row);
+        const chain = sha256((chains.get(chunk.class) ?? "") + chunk.sha256);
+        const say = (fault: string) => faults.length < FAULTS_MAX && faults.push({ id: chunk.id, class: chunk.class, fault });
+        if (chain !== row[10]) say("a chunk before it is missing or was changed: its chain does not continue");
+        chains.set(chunk.class, row[10] as string);
+        sum.chunks++;
+        sum.rows += chunk.rows;
+        const text = await textOf(chunk).catch((error: unknown) => void say(errorText(error)));
+        if (text === null) sum.unread++;
+        else if (text !== undefined) sum.whole++;
+      }
+      if (page.length < PAGE) return { ...sum, faults };
+      after = page.at(-1)?.[0] as string;
+    }
+  }
+
+  return {
+    async list({ class: name, limit, after = 0 }) {
+      const text = `select ${COLUMNS} from ${s}.archive_chunk where id > $1::bigint and ($2::text is null or class = $2) order by archive_chunk.id limit $3::int`;
+      return (await read(text, [after, name ?? null, limit])).map(chunkOf);
+    },
+    async read(id) {
+      const [row] = await read(`select ${COLUMNS} from ${s}.archive_chunk where id = $1::bigint`, [id]);
+      if (!row) throw new MakegoodError("archive_not_found", `the archive has no chunk ${id}`, { id });
+      const chunk = chunkOf(row);
+      const text = await textOf(chunk);
+      if (text !== null) return text;
+      const why =
+        chunk.place === NOWHERE ? "only the fact was kept that its records went" : `its text was sent to ${chunk.place}`;
+      throw new MakegoodError("archive_not_found", `the text of chunk ${id} is not here: ${why}`, { id, place: chunk.place });
+    },
+    verify,
+  };
+}
+
+async function fromFile({ id, place, sealed }: Chunk, sealer: Sealer | null): Promise<string> {
+  const path = place.replace(/^file:/, "");
+  const fail = (why: string) =>
+    new MakegoodError("invariant_violated", `chunk ${id} of the archive, ${path}: ${why}`, { id, path });
+  const bytes = await readFile(path).catch((error: unknown) => {
+    throw fail(errorText(error));
+  });
+  let text: string;
+  try {
+    text = gunzipSync(bytes).toString("utf8");
+  } catch (error) {
+    throw fail(`it cannot be unpacked (${errorText(error)})`);
+  }
+  if (!sealed) return text;
+  if (sealer === null) throw fail("it is sealed: MAKEGOOD_SEAL_KEY opens it");
+  const opened = sealer.open(text, `archive/${id}`);
+  if ("fault" in opened) throw fail(opened.fault);
+  return opened.text;
+}

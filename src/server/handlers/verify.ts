@@ -1,0 +1,46 @@
+/** Conservation, shown and started. A pass goes on when it takes longer than a caller should wait. */
+import { conservation } from "../../contract/verify.ts";
+import { within } from "../../platform/clock.ts";
+import { isUuid } from "../../platform/ids.ts";
+import type { ConservationReport } from "../../store/conservation.ts";
+import { meaningOf } from "../../verify/meanings.ts";
+import { json } from "../http.ts";
+import { wireOf } from "../json/wire.ts";
+import type { Kernel } from "../kernel.ts";
+import type { Handlers } from "./handlers.ts";
+
+const WAIT_MS = 20_000;
+
+function shown({ mg, clock }: Kernel, report: ConservationReport | null) {
+  const now = new Date(clock.wallMs());
+  const never = {
+    state: "unknown",
+    reason: "no pass has been made yet",
+    since: now,
+    pass: 0,
+    passedAt: null,
+    comparedAt: null,
+  } as const;
+  const { divergences, ...rest } = report ?? { ...never, totals: null, divergences: [], divergencesTotal: 0, limits: [] };
+  const explained = divergences.map((one) => ({ ...one, ...meaningOf(one.kind) }));
+  return wireOf(conservation, { ...rest, divergences: explained, running: mg.verify.running() } as never);
+}
+
+export const VERIFY: Handlers<"showConservation" | "verify" | "findIds"> = {
+  showConservation: async (_, kernel) => json(200, shown(kernel, await kernel.mg.verify.last())),
+  async verify({ body }, kernel) {
+    const { verify } = kernel.mg;
+    const run = verify.run({ reach: body.full ? "full" : "whole" });
+    const done = await within(
+      kernel.clock,
+      run.then(() => true),
+      WAIT_MS,
+    );
+    return done ? json(200, shown(kernel, await run)) : json(202, shown(kernel, await verify.last()));
+  },
+  async findIds({ body }, { mg }) {
+    const known = body.ids.filter((id) => isUuid(id.toLowerCase()));
+    const states = new Map((await mg.verify.whereabouts(known)).map((state, i) => [known[i], state]));
+    return json(200, { data: body.ids.map((id) => ({ id, state: states.get(id) ?? "unknown" })) });
+  },
+};

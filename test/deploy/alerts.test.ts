@@ -1,0 +1,69 @@
+/**
+ * The alerts under promtool: each fires in one case and stays quiet in another, each names a runbook that is there, and none asks for a
+ * metric that no process exports.
+ */
+import { execFile } from "node:child_process";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { describe, expect, it } from "vitest";
+import { RUNBOOKS } from "../../deploy/alerts/alert.ts";
+import { ALERTS, casesOf, FILES, printedAlerts } from "../../deploy/alerts/all.ts";
+import { METRICS, type Metric, metricNames } from "../../src/observe/table.ts";
+import { findTool } from "../support/find-tool.mjs";
+
+const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+const promtool = async (...args: string[]): Promise<string> => {
+  const program = await findTool({ files: ["promtool"], packages: ["prometheus"], need: "the tests of the alerts need it" });
+  return promisify(execFile)(program, args).then(
+    ({ stdout }) => stdout,
+    (error: { stdout: string; stderr: string }) => Promise.reject(new Error(`${error.stdout}\n${error.stderr}`)),
+  );
+};
+
+describe("alerts", { timeout: 180_000 }, () => {
+  it("REC-34, AUD-29, EV-42, EV-9, EV-20, DR-38, CON-26: each fires where it should and stays quiet where it should not", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "makegood-alerts-"));
+    for (const alert of ALERTS) {
+      const { rules, cases } = casesOf(alert);
+      await writeFile(join(folder, `${alert.name}.rules.yaml`), rules);
+      await writeFile(join(folder, `${alert.name}.yaml`), cases);
+    }
+    expect(await promtool("check", "rules", ...Object.keys(FILES).map((path) => join(ROOT, path)))).toContain("SUCCESS");
+    const told = await promtool("test", "rules", ...ALERTS.map(({ name }) => join(folder, `${name}.yaml`)));
+    expect(told.match(/SUCCESS/g)).toHaveLength(ALERTS.length);
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  it("the seeds' fifteen in five groups, each with an absent(), and EV-42's nine are among them", () => {
+    const [ingest, queue, worker, view, candidates] = FILES["deploy/prometheus/recovery.yaml"] ?? [];
+    const groups = [ingest, queue, worker, view, candidates].map((group) => group?.alerts ?? []);
+    expect(groups.map((alerts) => alerts.filter(({ expr }) => !expr.startsWith("absent(")).length)).toEqual([3, 4, 3, 3, 2]);
+    expect(groups.every((alerts) => alerts.some(({ expr }) => expr.startsWith("absent(")))).toBe(true);
+    expect(ALERTS.filter((alert) => alert.default)).toHaveLength(9);
+    expect(FILES["deploy/prometheus/audit.yaml"]?.[0]?.alerts).toHaveLength(4);
+    expect(new Set(ALERTS.map(({ name }) => name)).size).toBe(ALERTS.length);
+  });
+
+  it("ask only for declared metrics, in the form that their type has, and name a runbook that is there", () => {
+    const known = new Set(metricNames());
+    const histograms = Object.entries<Metric>(METRICS).flatMap(([name, { type }]) =>
+      type === "histogram" ? [`${name}_bucket`] : [],
+    );
+    for (const { name, expr } of ALERTS) {
+      const asked = expr.match(/\b(makegood|recovery|m10|kubernaut)_[a-z0-9_]+/g) ?? [];
+      expect([name, asked.filter((metric) => !known.has(metric) && !histograms.includes(metric))]).toEqual([name, []]);
+      expect([name, asked.length > 0]).toEqual([name, true]);
+      expect(Object.keys(printedAlerts)).toContain(`${RUNBOOKS}/${name}.md`);
+    }
+  });
+
+  it("no metric has a label that Prometheus sets by itself: it would be renamed, and a rule by it would find nothing", () => {
+    const named = Object.entries<Metric>(METRICS).filter(([, { labels }]) =>
+      labels.some((label) => ["job", "instance"].includes(label)),
+    );
+    expect(named.map(([name]) => name)).toEqual([]);
+  });
+});

@@ -1,0 +1,132 @@
+/**
+ * I9 and REC-48: what a led job writes is refused at commit once its leadership has ended, locks are their holder's, and a retention that
+ * is killed with SIGKILL before any of its statements has archived and deleted each record once or not at all (fault 4, DX-4).
+ */
+import { spawn } from "node:child_process";
+import { createInterface } from "node:readline";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it } from "vitest";
+import { createMakegood } from "../../src/create.ts";
+import { createLocks } from "../../src/maintenance/locks.ts";
+import { systemClock } from "../../src/platform/clock.ts";
+import { type Home, homeOf } from "../../src/store/home.ts";
+import { createMemoryStore } from "../../src/store/memory/memory-store.ts";
+import { startableDist } from "../support/build.ts";
+import { databaseUrl } from "../support/postgres.ts";
+import { until } from "../support/processes.ts";
+import { DAY, provenanceRows, retentionScene } from "./scene.ts";
+
+/** Each statement in a soak. */
+const STEP = process.env.MAKEGOOD_SOAK === "1" ? 1 : 4;
+const CHILD = fileURLToPath(new URL("./retire-child.mjs", import.meta.url));
+
+describe("a leadership that has ended", () => {
+  it("a leader that is frozen past its lease, between its last statement and its commit, writes nothing", async () => {
+    await using scene = await retentionScene();
+    const { store } = scene.mg;
+    const home = homeOf(store) as Home;
+    const write = (term: string, ms: number) =>
+      home.transaction(
+        "a chore",
+        async ({ run }) => {
+          await run(`insert into ${home.s}.provenance (message_id, actor, action) values (gen_random_uuid(), 'leader', 'x')`);
+          await sleep(ms);
+        },
+        { name: "upkeep", owner: "a", term },
+      );
+    const { term } = await store.lead("upkeep", "a", 60_000);
+    await write(term, 0);
+    expect(await scene.count("provenance")).toBe(1);
+    await store.lead("upkeep", "a", 200);
+    await expect(write(term, 400)).rejects.toMatchObject({ code: "leadership_lost" });
+    // Nor when it leads again, or another one does: that is another term.
+    const again = await store.lead("upkeep", "a", 60_000);
+    expect(BigInt(again.term)).toBeGreaterThan(BigInt(term));
+    await expect(write(term, 0)).rejects.toMatchObject({ code: "leadership_lost" });
+    expect(await scene.count("provenance")).toBe(1);
+    expect(await scene.count("led_write")).toBe(0);
+  });
+
+  it("REC-47, REC-48: locks are acquired by one, extended and released by their holder, taken over and cleaned when they ran out", async () => {
+    await using scene = await retentionScene();
+    const { store, events } = scene.mg;
+    const [a, b] = ["host:1:0000000a", "host:2:0000000b"].map((holder) =>
+      createLocks(store, holder, { clock: systemClock, events }),
+    ) as [ReturnType<typeof createLocks>, ReturnType<typeof createLocks>];
+    const lock = await a.acquire("m10:reconcile_dl");
+    expect(await b.acquire("m10:reconcile_dl")).toBeNull();
+    expect(await a.acquire("m10:reconcile_dl")).not.toBeNull();
+    expect(await lock?.extend()).toBe(true);
+    await lock?.release();
+    const short = await b.acquire("m10:reconcile_dl", 100);
+    await sleep(200);
+    expect((await a.acquire("m10:reconcile_dl"))?.fence.owner).toBe("host:1:0000000a");
+    expect(await short?.extend()).toBe(false);
+    const asked = async (text: string) =>
+      Object.values((await scene.sql<Record<string, unknown>>(`select ${text} as x`))[0] as object)[0];
+    expect(await asked("acquire_lock('view', 'c', 300)")).toBe(true);
+    expect(await asked("acquire_lock('view', 'd', 300)")).toBe(false);
+    expect(await asked("release_lock('view', 'd')")).toBe(false);
+    expect(await asked("extend_lock('view', 'c', 300)")).toBe(true);
+    const [{ term }] = (await scene.sql<{ term: string }>("select term from leader where name = 'view'")) as [{ term: string }];
+    expect(await asked("release_lock('view', 'c')")).toBe(true);
+    expect(await asked("cleanup_expired_locks()")).toBe("1");
+    expect(await asked("acquire_lock('view', 'd', 300)")).toBe(true);
+    const [{ term: later }] = (await scene.sql<{ term: string }>("select term from leader where name = 'view'")) as [
+      { term: string },
+    ];
+    expect(BigInt(later)).toBeGreaterThan(BigInt(term));
+  });
+});
+
+describe("a retention that is killed", () => {
+  it("before any of its statements: each record was archived and deleted once, or neither", { timeout: 120_000 }, async () => {
+    await using scene = await retentionScene();
+    await provenanceRows(scene, 25, 91);
+    const dist = await startableDist();
+    const points: string[] = [];
+    for (let n = 1; n <= 60; n += STEP) {
+      const end = await killed({ dist, url: databaseUrl(), schema: scene.schema, job: "retire-provenance", stopBefore: n });
+      points.push(end.type === "done" ? "done" : String(end.before));
+      // What the dead client had open is undone in the server's own time.
+      const [sum] = await scene.sql<{ there: string; gone: string }>(
+        "select (select count(*) from provenance) as there, (select coalesce(sum(rows), 0) from archive_chunk) as gone",
+      );
+      expect(Number(sum?.there) + Number(sum?.gone), points.at(-1)).toBe(25);
+      if (end.type === "done") break;
+    }
+    await until("all went", async () => {
+      await scene.mg.jobs.run("retire-provenance");
+      return (await scene.count("provenance")) === 0;
+    });
+    expect(await scene.mg.archive?.verify()).toMatchObject({ rows: 25, faults: [] });
+    expect(points.length).toBeGreaterThan(3);
+  });
+});
+
+async function killed(options: object): Promise<{ type: string; before?: string }> {
+  const child = spawn(process.execPath, [CHILD, JSON.stringify(options)], { stdio: ["ignore", "pipe", "pipe"] });
+  let stderr = "";
+  child.stderr.on("data", (text) => {
+    stderr += String(text);
+  });
+  const gone = new Promise<void>((resolve) => child.once("exit", () => resolve()));
+  for await (const line of createInterface({ input: child.stdout })) {
+    child.kill("SIGKILL");
+    await gone;
+    return JSON.parse(line) as { type: string };
+  }
+  throw new Error(`the child ended without a word: ${stderr}`);
+}
+
+it("DX-4: a retention that is shorter than the replay window is refused at the start", async () => {
+  const start = (replayWindowMs: number, retention = {}) =>
+    createMakegood({ store: createMemoryStore(), log: "silent", keptMs: 10 * DAY, retention, replayWindowMs });
+  await expect(start(11 * DAY)).rejects.toMatchObject({
+    code: "invalid_config",
+    message: expect.stringMatching(/delivered are kept/),
+  });
+  await expect(start(8 * DAY, { occurrences: 7 * DAY })).rejects.toThrow(/occurrences are kept/);
+  await (await start(10 * DAY)).close();
+});
