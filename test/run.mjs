@@ -68,14 +68,14 @@ async function pooler() {
 async function step(name, script, ...args) {
   const { status, output } = await runProgram([script, ...args], { kept: true });
   console.log(`${output}${name}: ${status === 0 ? "ok" : "failed"}`);
-  return { passed: 0, failed: status === 0 ? 0 : 1 };
+  return { passed: 0, failed: status === 0 ? 0 : 1, failures: status === 0 ? [] : [name] };
 }
 
 async function together(...running) {
   const ended = await Promise.all(running);
   const sum = (of) => ended.reduce((so, one) => so + one[of], 0);
   const all = (of) => ended.flatMap((one) => one[of] ?? []);
-  return { passed: sum("passed"), failed: sum("failed"), files: all("files"), again: all("again") };
+  return { passed: sum("passed"), failed: sum("failed"), files: all("files"), again: all("again"), failures: all("failures") };
 }
 
 function choose(args) {
@@ -99,7 +99,7 @@ async function runStage(name, filters) {
     .then(() => run(filters))
     .catch((error) => {
       console.log(`${name}: ${error.message}`);
-      return { passed: 0, failed: 1 };
+      return { passed: 0, failed: 1, failures: [`${name}: ${error.message}`] };
     });
   const seconds = Math.round((performance.now() - started) / 1_000);
   console.log(`── ${name}: ${result.failed === 0 ? "ok" : "FAILED"}, ${seconds} s`);
@@ -136,6 +136,8 @@ async function main() {
   for (const { file, seconds } of slowest.slice(0, SLOWEST_SHOWN)) console.log(`${seconds.toFixed(1).padStart(7)} s  ${file}`);
   if (args.includes("--measure")) writeDurations(slowest);
   for (const text of results.flatMap(({ again = [] }) => again)) console.log(`\nsecond try: ${text}`);
+  // Once more at the end: of a long output the end is what is kept.
+  for (const text of results.flatMap(({ failures = [] }) => failures)) console.log(`\nfailed: ${text}`);
   console.log(`\n${sum.passed} passed, ${sum.failed} failed`);
   process.exitCode = sum.failed === 0 ? 0 : 1;
 }

@@ -19,9 +19,9 @@ export async function runVitest(args, { env = {}, quiet = false, kept = quiet } 
     const { passed, failed, failures, files, again } = read(report);
     const unseen = vitest.status !== 0 && failed === 0 ? 1 : 0;
     if (kept && !quiet) console.log(vitest.output);
-    if (quiet) for (const line of failures) console.log(line);
+    if (quiet) for (const line of failures) console.log(`  ✗ ${line}`);
     if (unseen) console.log(quiet ? vitest.output : "vitest failed without a failed test: see above");
-    return { passed, failed: failed + unseen, seconds, files, again };
+    return { passed, failed: failed + unseen, seconds, files, again, failures };
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
@@ -48,7 +48,7 @@ function read(path) {
     })),
     // Why the first try failed: what is unsteady is mended, and for that one has to know.
     again: tests.filter(({ status, failureMessages }) => status === "passed" && failureMessages.length > 0).map(shown),
-    failures: [...broken.map(({ name, message }) => `  ✗ ${name}: ${message}`), ...failed.map((one) => `  ✗ ${shown(one)}`)],
+    failures: [...broken.map(({ name, message }) => `${relative(REPO, name)}: ${message}`), ...failed.map(shown)],
   };
 }
 
