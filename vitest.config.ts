@@ -34,8 +34,8 @@ const SERVED = {
 
 export default defineConfig({
   test: {
-    // Three for two cores: most of the long files wait for processes and clocks.
-    maxWorkers: 3,
+    // Four for two cores: most of the long files wait for processes and clocks.
+    maxWorkers: 4,
     // A run starts vitest eight times: what one of them transformed, by its content, the next one reads.
     experimental: { fsModuleCache: true },
     // What a test waits for is not a measure of speed: a busy machine may take its time.

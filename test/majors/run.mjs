@@ -11,18 +11,19 @@ import { runVitest } from "../support/run-vitest.mjs";
 const HERE = fileURLToPath(new URL(".", import.meta.url));
 export const MAJORS = ["14", "15", "16", "17", "18"];
 
-/** Each major has one process for its files, and as many are tested at once. */
+/** Each major has one process for its files, and so many are tested at once. */
 const AT_ONCE = 2;
 
 export async function runMajors(majors = MAJORS) {
   await installPackage(HERE);
-  const sum = { passed: 0, failed: 0 };
+  const sum = { passed: 0, failed: 0, failures: [] };
   const left = [...majors];
   const next = async () => {
     for (let major = left.shift(); major !== undefined; major = left.shift()) {
-      const { passed, failed, line } = await runMajor(major);
+      const { passed, failed, failures, line } = await runMajor(major);
       sum.passed += passed;
       sum.failed += failed;
+      if (failed > 0) sum.failures.push(...failures.map((text) => `PostgreSQL ${major}: ${text}`));
       console.log(`PostgreSQL ${major}: ${line}`);
     }
   };
@@ -34,13 +35,13 @@ async function runMajor(major) {
   const platform = `${process.platform}-${process.arch}`;
   if (!process.env[`TEST_PG${major}_URL`] && !existsSync(join(HERE, "node_modules", `pg${major}-${platform}`))) {
     const line = `npm has no server for ${platform}: install PostgreSQL ${major} and set TEST_PG${major}_URL to it`;
-    return { passed: 0, failed: 1, line };
+    return { passed: 0, failed: 1, failures: [line], line };
   }
-  const { passed, failed, seconds } = await runVitest(["--config", join(HERE, "vitest.config.ts")], {
+  const { passed, failed, failures, seconds } = await runVitest(["--config", join(HERE, "vitest.config.ts")], {
     env: { PG_MAJOR: major },
     quiet: true,
   });
-  return { passed, failed, line: `${passed} passed, ${failed} failed, ${seconds} s` };
+  return { passed, failed, failures, line: `${passed} passed, ${failed} failed, ${seconds} s` };
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

@@ -1,14 +1,14 @@
 /**
- * A redis-server of one test file: free port, AOF on, in a directory of its own; found, or installed with apt where that is
- * possible, or missing with one line that says what to install.
+ * A redis-server of one test file: free port, AOF on, in a directory of its own.
  */
-import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Redis } from "ioredis";
 import { fromIoredis, type RedisPort } from "../../src/store/redis/port.ts";
 import { freePort } from "../support/free-port.ts";
+import { findRedis } from "../support/redis-server.ts";
 import { roomyMemory } from "../support/roomy-memory.ts";
 
 export interface RedisServer extends AsyncDisposable {
@@ -22,15 +22,8 @@ export interface RedisServer extends AsyncDisposable {
   restart(): Promise<void>;
 }
 
-function requireBinary(): void {
-  const present = () => spawnSync("redis-server", ["--version"]).status === 0;
-  if (present()) return;
-  if (process.getuid?.() === 0) spawnSync("apt-get", ["install", "-y", "-q", "redis-server"], { stdio: "ignore" });
-  if (!present()) throw new Error("redis-server is missing: install the package redis-server (7.0 or later)");
-}
-
 export async function startRedis(): Promise<RedisServer> {
-  requireBinary();
+  const program = await findRedis();
   const directory = await mkdtemp(join(await roomyMemory(), "makegood-settlement-redis-"));
   const port = await freePort();
   const settings = ["--appendonly", "yes", "--appendfsync", "always", "--maxmemory-policy", "noeviction", "--save", ""];
@@ -40,7 +33,7 @@ export async function startRedis(): Promise<RedisServer> {
   let child: ChildProcess;
 
   const start = async (): Promise<void> => {
-    child = spawn("redis-server", args, { stdio: "ignore" });
+    child = spawn(program, args, { stdio: "ignore" });
     for (let tries = 0; tries < 200; tries++) {
       const probe = new Redis({ host: "127.0.0.1", port, lazyConnect: true, retryStrategy: () => null });
       probe.on("error", () => undefined);

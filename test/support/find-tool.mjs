@@ -5,6 +5,7 @@
 import { execFile } from "node:child_process";
 import { access } from "node:fs/promises";
 import { isAbsolute, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 
 /** Where Debian puts programs is not on every PATH. */
@@ -46,9 +47,22 @@ async function install(packages) {
   // RUNLEVEL=1 keeps a package from starting a service of its own. Files of a run ask at the same moment: each waits for its turn.
   const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive", RUNLEVEL: "1" };
   const turn = ["-o", "DPkg::Lock::Timeout=120"];
-  const once = () => run("apt-get", ["install", "-y", "--no-install-recommends", ...turn, ...packages], { env });
+  const apt = (...args) => inTurn(() => run("apt-get", [...args, ...turn], { env }));
+  const once = () => apt("install", "-y", "--no-install-recommends", ...packages);
   await once().catch(async () => {
-    await run("apt-get", ["update", ...turn], { env });
+    await apt("update");
     await once();
   });
+}
+
+/** apt-get waits for the lock of packages when told to, but not for the one of its lists. */
+async function inTurn(work) {
+  for (let left = 60; ; left--) {
+    try {
+      return await work();
+    } catch (error) {
+      if (left === 0 || !/could not get lock|unable to lock/i.test(String(error.stderr))) throw error;
+      await sleep(2_000);
+    }
+  }
 }
