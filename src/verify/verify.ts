@@ -58,7 +58,8 @@ export function createVerify({ store, clock, events, witness, places }: VerifyPa
   const conservation = conservationOf(store);
   let under: { readonly reach: PassOptions["reach"]; readonly report: Promise<ConservationReport> } | null = null;
   let known: { report: ConservationReport; atMs: number } | null = null;
-  let lost: string | null = null;
+  /** Why the last pass of this process came to nothing, until any process has made one since; `pass`: the one that stood when first looked at after it. */
+  let lost: { readonly reason: string; pass: number | null } | null = null;
 
   async function pass(options: PassOptions): Promise<ConservationReport> {
     if (!conservation) return nothingKnown(new Date(clock.wallMs()));
@@ -88,10 +89,17 @@ export function createVerify({ store, clock, events, witness, places }: VerifyPa
       if (conservation) emit(report.state, report.divergencesTotal, report.reason ?? report.divergences[0]?.kind ?? null);
       return report;
     } catch (error) {
-      lost = errorText(error);
-      emit("unknown", 0, lost);
+      lost = { reason: errorText(error), pass: null };
+      emit("unknown", 0, lost.reason);
       throw error;
     }
+  }
+
+  /** What stood before a pass that failed is not what the pass would have found. */
+  function unlessLost(report: ConservationReport): ConservationReport {
+    if (lost) lost.pass ??= report.pass;
+    if (lost && report.pass > (lost.pass ?? 0)) lost = null;
+    return lost && report.state === "whole" ? { ...report, state: "unknown", reason: lost.reason } : report;
   }
 
   return {
@@ -104,13 +112,15 @@ export function createVerify({ store, clock, events, witness, places }: VerifyPa
     running: () => under !== null,
     async last() {
       const found = (await conservation?.report()) ?? null;
-      const report = found && !witness ? { ...found, limits: [...found.limits, NO_WITNESS] } : found;
-      if (report) known = { report, atMs: clock.wallMs() };
+      if (!found) return null;
+      const limits = witness ? found.limits : [...found.limits, NO_WITNESS];
+      const report = unlessLost({ ...found, limits });
+      known = { report, atMs: clock.wallMs() };
       return report;
     },
     whereabouts: async (ids) => (conservation ? conservation.whereabouts(ids) : ids.map(() => "unknown" as const)),
     findings() {
-      if (lost !== null) return [finding("conservation_not_proven", `conservation could not be looked at: ${lost}`, null)];
+      if (lost !== null) return [finding("conservation_not_proven", `conservation could not be looked at: ${lost.reason}`, null)];
       if (!known || known.report.state === "whole") return [];
       const { state, reason, since, divergencesTotal, divergences } = known.report;
       if (state === "unknown") return [finding("conservation_not_proven", `conservation is not proven: ${reason}`, since)];

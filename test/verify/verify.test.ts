@@ -183,6 +183,22 @@ describe("passes", () => {
     await other.close();
   });
 
+  it("that fail leave nothing proven, though the one before found everything whole; the next one does", async () => {
+    await scene.accept(2);
+    expect(await counted()).toMatchObject({ state: "whole" });
+    await scene.client.query("alter table conservation_day rename to conservation_day_away");
+    await expect(mg.verify.run({ reach: "whole" })).rejects.toThrow("conservation_day");
+    await scene.client.query("alter table conservation_day_away rename to conservation_day");
+    expect(await mg.verify.last()).toMatchObject({ state: "unknown", reason: expect.stringContaining("conservation_day") });
+    expect(await mg.verify.last()).toMatchObject({ state: "unknown" });
+    expect(mg.findings()).toMatchObject([{ what: "conservation_not_proven" }]);
+    const another = await makegoodWith(witness);
+    expect(await another.verify.run({ reach: "whole" })).toMatchObject({ state: "whole" });
+    await another.close();
+    expect(await mg.verify.last()).toMatchObject({ state: "whole", reason: null });
+    expect(mg.findings()).toEqual([]);
+  });
+
   it("killed at any point are continued by the next one", async () => {
     await scene.accept(3_000);
     const door = pathToFileURL(join(await startableDist(), "store/postgres/index.js")).href;

@@ -9,7 +9,8 @@ import { wireOf } from "../json/wire.ts";
 import type { Kernel } from "../kernel.ts";
 import type { Handlers } from "./handlers.ts";
 
-const WAIT_MS = 20_000;
+/** No address answers later than a second; who asked looks again. */
+const WAIT_MS = 800;
 
 function shown({ mg, clock }: Kernel, report: ConservationReport | null) {
   const now = new Date(clock.wallMs());
