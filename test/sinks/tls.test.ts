@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { httpSink } from "../../src/sink/http.ts";
+import { findTool } from "../support/find-tool.mjs";
 import { listen, loopbackGuard, send } from "./receiver.ts";
 
 const CONFIG = `
@@ -22,21 +23,14 @@ copy_extensions = copy
 commonName = supplied
 `;
 
-function hasOpenssl(): boolean {
-  try {
-    execFileSync("openssl", ["version"], { stdio: "ignore" });
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-describe.skipIf(!hasOpenssl())("fault 32: TLS", () => {
+describe("fault 32: TLS", () => {
   let dir: string;
-  const openssl = (...args: string[]) => execFileSync("openssl", args, { cwd: dir, stdio: "pipe" });
+  let program: string;
+  const openssl = (...args: string[]) => execFileSync(program, args, { cwd: dir, stdio: "pipe" });
   const read = (name: string) => readFileSync(join(dir, name));
 
-  beforeAll(() => {
+  beforeAll(async () => {
+    program = await findTool({ files: ["openssl"], packages: ["openssl"], need: "the tests of TLS make certificates with it" });
     dir = mkdtempSync(join(tmpdir(), "makegood-tls-"));
     writeFileSync(join(dir, "ca.conf"), CONFIG);
     writeFileSync(join(dir, "index.txt"), "");
