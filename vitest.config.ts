@@ -26,7 +26,7 @@ const SERVED = {
   isolate: false,
   setupFiles: ["test/support/quiet-log.ts", "test/support/each-file.ts"],
   globalSetup: ["test/support/postgres-server.ts"],
-  testTimeout: 30_000,
+  testTimeout: 60_000,
   hookTimeout: 60_000,
   // Real servers, kills and disks on a shared machine: a test that needed its second try is named in the report and is to be mended.
   retry: 1,
@@ -52,11 +52,11 @@ export default defineConfig({
           include: ["test/unit/**/*.test.ts"],
           // Files share a process, and each module is loaded once in it: loading is most of what they take.
           isolate: false,
-          testTimeout: 30_000,
+          testTimeout: 60_000,
           retry: 1,
         },
       },
-      { extends: true, test: { name: "memory", include: MEMORY, testTimeout: 30_000, retry: 1 } },
+      { extends: true, test: { name: "memory", include: MEMORY, testTimeout: 60_000, retry: 1 } },
       {
         extends: true,
         test: {
