@@ -2,26 +2,17 @@
  * The alerts under promtool: each fires in one case and stays quiet in another, each names a runbook that is there, and none asks for a
  * metric that no process exports.
  */
-import { execFile } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
 import { RUNBOOKS } from "../../deploy/alerts/alert.ts";
 import { ALERTS, casesOf, FILES, printedAlerts } from "../../deploy/alerts/all.ts";
 import { METRICS, type Metric, metricNames } from "../../src/observe/table.ts";
-import { findTool } from "../support/find-tool.mjs";
+import { promtool } from "../support/prometheus.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
-const promtool = async (...args: string[]): Promise<string> => {
-  const program = await findTool({ files: ["promtool"], packages: ["prometheus"], need: "the tests of the alerts need it" });
-  return promisify(execFile)(program, args).then(
-    ({ stdout }) => stdout,
-    (error: { stdout: string; stderr: string }) => Promise.reject(new Error(`${error.stdout}\n${error.stderr}`)),
-  );
-};
 
 describe("alerts", { timeout: 180_000 }, () => {
   it("REC-34, AUD-29, EV-42, EV-9, EV-20, DR-38, CON-26: each fires where it should and stays quiet where it should not", async () => {

@@ -2,13 +2,11 @@
  * Whether an alert fires, by its rule and without waiting for its minutes: what a live process showed at a moment is held for as long as a
  * rule asks, and promtool evaluates the rule over that history.
  */
-import { execFile } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import { ALERTS, rules } from "../../deploy/alerts/all.ts";
-import { findTool } from "../support/find-tool.mjs";
+import { promtool } from "../support/prometheus.ts";
 
 /** Longer than the rules that the pages are about are held before they fire. */
 const MINUTES = 30;
@@ -43,14 +41,13 @@ export async function checkFiring(alert: string, moments: readonly string[], fir
     return { expr, eval_time: `${(at + 1) * MINUTES - 1}m`, exp_samples: [{ labels: "{}", value: is ? 1 : 0 }] };
   });
   const tests = [{ interval: "1m", input_series, promql_expr_test }];
-  const promtool = await findTool({ files: ["promtool"], packages: ["prometheus"], need: "the runbooks are followed by alerts" });
   const folder = await mkdtemp(join(tmpdir(), "makegood-alert-"));
   try {
     await writeFile(join(folder, "rules.yaml"), rules([{ name: alert, alerts: named }]));
     // JSON is YAML.
     await writeFile(join(folder, "test.yaml"), JSON.stringify({ rule_files: ["rules.yaml"], evaluation_interval: "1m", tests }));
-    await promisify(execFile)(promtool, ["test", "rules", join(folder, "test.yaml")]).catch((error: { stderr: string }) => {
-      throw new Error(`${alert} does not fire as it should: ${error.stderr.slice(0, 2_000)}`);
+    await promtool("test", "rules", join(folder, "test.yaml")).catch((error: Error) => {
+      throw new Error(`${alert} does not fire as it should: ${error.message}`);
     });
   } finally {
     await rm(folder, { recursive: true });
