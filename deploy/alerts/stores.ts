@@ -1,4 +1,4 @@
-/** Ours: delivery, stores and the ladder, decisions, proof. Certificates and tokens have no expiry that this program knows, so there is no alert on it. */
+/** Ours: delivery, stores and the ladder, decisions, proof. */
 import type { Alert, Group } from "./alert.ts";
 
 type Short = Omit<Alert, "fires" | "quiet"> & {
@@ -49,18 +49,33 @@ const delivery: readonly Alert[] = [
     well: { [at("makegood_oldest_pending_seconds")]: "4000x120", [at("makegood_topic_paused")]: "1x120" },
   }),
   one({
+    name: "MakegoodDeadLetterOpen",
+    severity: "warning",
+    for: "5m",
+    expr: "max by (topic) (makegood_dead_letters) > 0",
+    summary: "A dead letter waits for a decision",
+    means: "What was promised to the receiver of the topic was not kept: usage that is not billed, a charge that is not settled.",
+    look: "`makegood groups list --open`, and `makegood messages list --topic <topic> --status dead --resolution open`.",
+    act: "Mend the cause, then `makegood messages replay <id> --reason '…'`, or redrive its group; resolve or discard it with a reason where it is not to be sent.",
+    over: "No open dead letter of the topic is left.",
+    labels: TOPIC,
+    bad: { [at("makegood_dead_letters")]: "1x120" },
+    well: { [at("makegood_dead_letters")]: "0x120" },
+  }),
+  one({
     name: "MakegoodBreakerOpen",
     severity: "warning",
     for: "5m",
-    expr: "max by (topic) (makegood_breaker_state) == 2",
+    // Not 2 alone: from the first probe on, a tenth of a second after it opened, it is half open until it closes.
+    expr: "max by (topic) (makegood_breaker_state) > 0",
     summary: "The breaker of a topic has been open for five minutes",
     means: "The receiver fails; nothing is attempted but a probe now and then, and no attempt is spent.",
     look: "`makegood topics show <topic>` for the reason.",
     act: "Mend the receiver; the breaker closes by itself after good probes.",
     over: "makegood_breaker_state is 0.",
     labels: TOPIC,
-    bad: { [at("makegood_breaker_state")]: "2x120" },
-    well: { [at("makegood_breaker_state")]: "1x120" },
+    bad: { [at("makegood_breaker_state")]: "2 1x120" },
+    well: { [at("makegood_breaker_state")]: "0x120" },
   }),
   one({
     name: "MakegoodWorkerGone",

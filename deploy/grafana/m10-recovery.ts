@@ -18,7 +18,7 @@ const overview: Row = {
     stat("Stream consumers", level("recovery_stream_consumers"), {
       says: "Who reads the recovery stream. Not known where no stream is used.",
       alert: "M10NoStreamConsumers",
-      wanted: true,
+      least: 1,
     }),
     stat(
       "Age of the counts",
@@ -154,7 +154,7 @@ const locks: Row = {
     stat("Held now", total("m10_lock_active", ["lock_name"]), {
       says: "Locks that a process holds at this moment; the leader of maintenance is one of them.",
       act: "0 means that no process runs the jobs: start `makegood serve` or `makegood work`.",
-      wanted: true,
+      least: 1,
       width: 6,
     }),
   ],

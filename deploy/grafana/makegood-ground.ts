@@ -48,19 +48,19 @@ export const stores: Row = {
       says: "Whether every process could accept a message.",
       alert: "MakegoodStoreDown",
       words: UP,
-      wanted: true,
+      least: 1,
     }),
     stat("Accepted survives", level("makegood_store_survives", { take: "min" }), {
       says: "What a message survives that is accepted now, in the worst process.",
       alert: "MakegoodStoreNotDurable",
       words: SURVIVES,
-      wanted: true,
+      least: 1,
     }),
     stat("Ladder survives", level("makegood_ladder_survives", { take: "min" }), {
       says: "The same, with what lies below the store.",
       alert: "MakegoodStoreNotDurable",
       words: SURVIVES,
-      wanted: true,
+      least: 1,
     }),
     stat("Journal", level("makegood_ladder_journal_refuses"), {
       says: "Whether the journal would take a message.",
@@ -76,7 +76,7 @@ export const stores: Row = {
     stat("Processes", [{ expr: 'count by (version) (makegood_info{job=~"$job"})', legend: "{{version}}" }], {
       says: "Processes that are scraped, by version.",
       alert: "M10CollectorSilent",
-      wanted: true,
+      least: 1,
     }),
     lines("Held below the store", level("makegood_held_below", { by: ["place", "state"] }), {
       says: "Messages in the secondary store, the journal or memory of a process.",
@@ -113,7 +113,7 @@ export const stores: Row = {
       says: "A source that does not answer takes its gauges with it.",
       alert: "MakegoodSourceSilent",
       words: UP,
-      wanted: true,
+      least: 1,
       width: 8,
     }),
     stacked(
@@ -150,7 +150,7 @@ export const settlement: Row = {
       says: "What goes wrong now would be kept, and that was verified.",
       alert: "MakegoodBillingNotReady",
       words: { "0": ["not ready", "red"], "1": ["ready", "green"] },
-      wanted: true,
+      least: 1,
       width: 6,
     }),
     stat("Unreadable", level("makegood_billing_unreadable"), {

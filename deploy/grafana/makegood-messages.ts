@@ -51,7 +51,7 @@ export const delivery: Row = {
     lanes("Breakers", level("makegood_breaker_state", { by: TOPIC }), {
       says: "A topic whose receiver fails is probed only.",
       alert: "MakegoodBreakerOpen",
-      words: { "0": ["closed", "green"], "1": ["half open", "orange"], "2": ["open", "red"] },
+      words: { "0": ["closed", "green"], "1": ["open, probed", "red"], "2": ["open", "red"] },
     }),
     lanes("Held topics", level("makegood_topic_held", { by: ["topic", "code"] }), {
       says: "Topics of which nothing is attempted, and why. Empty is well.",
@@ -135,7 +135,7 @@ export const recovery: Row = {
     }),
     lines("Messages of redrives", rate("makegood_redrive_items_total", { by: ["state"] }), {
       says: "Sent again, healed, failed, skipped.",
-      act: "Failures go on: `makegood redrive show <id>`; it pauses by itself where too many fail.",
+      act: "Failures go on: `makegood redrive status <id>`; it pauses by itself where too many fail.",
       unit: "cps",
       width: 24,
     }),

@@ -17,8 +17,8 @@ export interface About {
   readonly unit?: string;
   /** Red from here on; where it is not said, what the alert's rule compares with. */
   readonly limit?: number | undefined;
-  /** Red below 1 instead: what must be there. */
-  readonly wanted?: boolean;
+  /** Red below it: what must be there. */
+  readonly least?: number;
   /** Value → word and colour. */
   readonly words?: Readonly<Record<string, readonly [string, string]>>;
   readonly width?: number;
@@ -49,7 +49,7 @@ function limitOf(about: About): number | undefined {
 
 function steps(about: About) {
   const step = (color: string, value: number | null) => ({ color, value });
-  if (about.wanted) return [step("red", null), step("green", 1)];
+  if (about.least !== undefined) return [step("red", null), step("green", about.least)];
   const limit = limitOf(about);
   return [step("green", null), ...(limit === undefined ? [] : [step("red", limit)])];
 }

@@ -109,7 +109,7 @@ function labelsOf(series: string): readonly string[] | undefined {
   return found && [...found.metric.labels, ...(found.bucket ? ["le"] : []), ...ADDED];
 }
 
-const WORDS = /^(sum|max|min|count|by|rate|increase|histogram_quantile)$/;
+const WORDS = /^(sum|max|min|count|by|rate|increase|histogram_quantile|time)$/;
 
 export function* queryFaults(expr: string): Generator<string> {
   const bare = expr.replace(/"[^"]*"/g, '""');
