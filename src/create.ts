@@ -39,7 +39,7 @@ import { type Random, systemRandom } from "./platform/random.ts";
 import type { Recovery } from "./recovery/recovery.ts";
 import type { RecoveryOptions } from "./recovery/settings.ts";
 import { isRecoveryTopic } from "./recovery/topics.ts";
-import { type AddressGuard, createAddressGuard } from "./sink/address-guard.ts";
+import { type AddressGuard, certificateOf, createAddressGuard } from "./sink/address-guard.ts";
 import { checkSink } from "./sink/check-sink.ts";
 import { functionSink, type Handler, reject } from "./sink/function.ts";
 import type { Sink } from "./sink/sink.ts";
@@ -116,6 +116,8 @@ export interface Makegood extends Client, AsyncDisposable {
   readonly watch: Pick<StoreWatch, "state" | "fresh" | "often" | "acknowledge">;
   /** What gauges are read from; a part that knows a number adds its source. */
   readonly levels: LevelSources;
+  /** When the certificate at an https URL ends, as it was at the last connection of this process; null: not known. */
+  certificateEnds(url: string): number | null;
   /** Everything that is not as it should be, as far as this process knows. */
   findings(): Finding[];
   /** Starts delivering; the first worker also starts maintenance. */
@@ -231,7 +233,8 @@ export async function createMakegood(options: MakegoodOptions): Promise<Makegood
     return closing;
   };
   const findings = () => [watch, verify, maintenance, ...(beside ? [beside] : [])].flatMap((one) => one.findings());
-  const known = { watch: watch.primary, findings, levels: openLevels(options, clock) };
+  const certificateEnds = (url: string): number | null => certificateOf(guard, url);
+  const known = { watch: watch.primary, findings, certificateEnds, levels: openLevels(options, clock) };
   const status = { opened, whenOpened, ...known, recoveryBeside: () => beside?.status() ?? null };
   const off = { store, topics, ladder, opened, events, clock, work };
   const working: Pick<Makegood, "work" | "workOff" | "tick"> = {

@@ -2,11 +2,12 @@
 import { type Alert, AT, type Group, RUNBOOKS } from "./alert.ts";
 import { audit } from "./audit.ts";
 import { billing } from "./billing.ts";
+import { expiry } from "./expiry.ts";
 import { recovery } from "./recovery.ts";
 import { ours } from "./stores.ts";
 
 export const FILES: Readonly<Record<string, readonly Group[]>> = {
-  "deploy/prometheus/makegood.yaml": [...ours, billing],
+  "deploy/prometheus/makegood.yaml": [...ours, billing, expiry],
   "deploy/prometheus/recovery.yaml": recovery,
   "deploy/prometheus/audit.yaml": [audit],
 };

@@ -245,3 +245,22 @@ export const audit: Row = {
     }),
   ],
 };
+
+const TWO_WEEKS = 14 * 86_400;
+const left = (metric: string, by: string) => `${level(metric, { by: [by], take: "min" })} - time()`;
+
+export const expiry: Row = {
+  title: "What ends",
+  panels: [
+    lines("Certificates of receivers, time left", left("makegood_certificate_expires_timestamp_seconds", "topic"), {
+      says: "By topic, as it was at the last connection. Absent: not https, or no connection was made.",
+      alert: "MakegoodCertificateExpires",
+      ...{ least: TWO_WEEKS, unit: "s", width: 12 },
+    }),
+    lines("Tokens, time left", left("makegood_token_expires_timestamp_seconds", "token"), {
+      says: "By name. Absent: the token does not end.",
+      alert: "MakegoodTokenExpires",
+      ...{ least: TWO_WEEKS, unit: "s", width: 12 },
+    }),
+  ],
+};

@@ -1,6 +1,6 @@
 /** Our dashboard, in the order of the questions on call: is anything lost, does it get on, what is dead, what heals, and what it all stands on. */
 import { type Described, labelVariable } from "./dashboard.ts";
-import { audit, conservation, jobs, settlement, stores } from "./makegood-ground.ts";
+import { audit, conservation, expiry, jobs, settlement, stores } from "./makegood-ground.ts";
 import { deadLetters, delivery, recovery } from "./makegood-messages.ts";
 
 const TOPICS = "label_values(makegood_topic_paused, topic)";
@@ -15,5 +15,5 @@ export const makegood: Described = {
     labelVariable("topic", "Topic", 'label_values(makegood_topic_paused{topic=~"($namespace)/.+"}, topic)', ".+"),
     labelVariable("job_name", "Maintenance job", "label_values(makegood_job_runs_total, job_name)", ".+"),
   ],
-  rows: [conservation, delivery, deadLetters, recovery, stores, settlement, jobs, audit],
+  rows: [conservation, delivery, deadLetters, recovery, stores, settlement, jobs, audit, expiry],
 };

@@ -6,6 +6,7 @@ import type { Config } from "../server/config/config.ts";
 import { SETTINGS, type Setting } from "../server/config/settings.ts";
 import { examineFolder } from "../store/shared/examine-folder.ts";
 import { type Examined, examined } from "../store/shared/examined.ts";
+import { endingSoon } from "./ending-soon.ts";
 
 type Env = Readonly<Record<string, string | undefined>>;
 
@@ -36,11 +37,15 @@ function node(): Examined {
 function bound({ host, hosts, tokens }: Config): Examined[] {
   const local = isLoopbackHost(host);
   const names = tokens.map(({ name }) => name).join(", ");
+  const ending = tokens.flatMap(({ name, expiresMs }) => endingSoon(`the token ${name}`, expiresMs) ?? []).join("; ");
+  const remedy = "add a new one under a second name: docs/runbooks/rotate-keys-and-tokens.md";
   const proxied = `${host}, asked as ${hosts.join(", ")}`;
   const open = `${host}: others can reach it, and what they send is not encrypted; put a proxy that ends TLS in front and its name into MAKEGOOD_HOSTS`;
   return [
     examined("bind", local || hosts.length > 0, local ? "loopback" : hosts.length > 0 ? proxied : open, "warn"),
-    examined("tokens", true, names || "none, and none is needed while bound to loopback"),
+    ending === ""
+      ? examined("tokens", true, names || "none, and none is needed while bound to loopback")
+      : examined("tokens", false, `${ending}; ${remedy}`, "warn"),
   ];
 }
 

@@ -4,9 +4,10 @@ import { CARRIERS, type SinkConfig, type TopicRecord } from "../message/topic.ts
 import { leaseProblem } from "../message/validate-topic.ts";
 import { unservedTopics } from "../server/health.ts";
 import { levelsOf } from "../server/measured.ts";
-import { type AddressGuard, createAddressGuard, guardedConnector } from "../sink/address-guard.ts";
+import { type AddressGuard, certificateOf, createAddressGuard, guardedConnector } from "../sink/address-guard.ts";
 import { type Examined, examined } from "../store/shared/examined.ts";
 import type { Store } from "../store/store.ts";
+import { endingSoon } from "./ending-soon.ts";
 
 const SHOWN = 20;
 
@@ -66,14 +67,15 @@ async function examineReceivers(topics: readonly TopicRecord[], guard: AddressGu
   const next = asked.values();
   const dialler = async (): Promise<void> => {
     for (const { url, trusted, topic } of next) {
-      const error = await dialled(url, trusted ? guard.trusting : guard);
+      const error =
+        (await dialled(url, trusted ? guard.trusting : guard)) ?? endingSoon("its certificate", certificateOf(guard, url.href));
       if (error !== null) found.push(examined("receivers", false, `${url.origin} (${topic}): ${error}`, "warn"));
     }
   };
   await Promise.all(Array.from({ length: AT_ONCE }, dialler));
   const left = users.size - asked.length;
   const rest = left > 0 ? [examined("receivers", false, `${left} more receivers were not dialled`, "warn")] : [];
-  return [...shown("receivers", found, "receivers cannot be reached", `${asked.length} can be reached`), ...rest];
+  return [...shown("receivers", found, "receivers", `${asked.length} can be reached`), ...rest];
 }
 
 function dialled(url: URL, guard: AddressGuard): Promise<string | null> {

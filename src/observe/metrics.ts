@@ -31,9 +31,17 @@ export interface Levels {
   readonly up: boolean | null;
   /** How the store stands beside that; absent: nobody watches it. */
   readonly store?: StoreLevels | undefined;
+  /** When certificates of receivers, by topic, and tokens, by name, end. */
+  readonly certificates?: readonly Expiry[] | undefined;
+  readonly tokens?: readonly Expiry[] | undefined;
   /** Of the sources that rooms give. */
   readonly given?: readonly Level[] | undefined;
   readonly sources?: readonly { readonly name: string; readonly up: boolean }[] | undefined;
+}
+
+export interface Expiry {
+  readonly name: string;
+  readonly expiresMs: number;
 }
 
 type Survives = "nothing" | "process-crash" | "power-loss";
@@ -69,6 +77,8 @@ export interface Metrics {
 }
 
 const SURVIVES: Readonly<Record<Survives, number>> = { nothing: 0, "process-crash": 1, "power-loss": 2 };
+const CERTIFICATE = "makegood_certificate_expires_timestamp_seconds";
+const TOKEN = "makegood_token_expires_timestamp_seconds";
 const BREAKER = { closed: 0, half_open: 1, open: 2 } as const;
 
 export function createMetrics({ events, version, levels, clock = systemClock }: MetricsOptions): Metrics {
@@ -88,6 +98,9 @@ export function createMetrics({ events, version, levels, clock = systemClock }: 
       book.of("makegood_info").set([version], 1);
       showMessages(book, now);
       showStore(book, now);
+      const { certificates = [], tokens = [] } = now;
+      for (const { name, expiresMs } of certificates) book.of(CERTIFICATE).set([name], expiresMs / 1_000);
+      for (const { name, expiresMs } of tokens) book.of(TOKEN).set([name], expiresMs / 1_000);
       healing.age();
       for (const { name, value, labels = [] } of now.given ?? []) book.of(name).set(labels, value);
       for (const { name, up } of now.sources ?? []) book.of("makegood_source_up").set([name], up ? 1 : 0);

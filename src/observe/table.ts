@@ -81,6 +81,11 @@ const STORES = {
   makegood_levels_age_seconds: here("How old the counts of the store are; above 90 they are not shown any more."),
   makegood_source_up: here("1 when a source of gauges answered lately; at 0 its gauges are absent.", ["source"]),
   makegood_findings: here("What is not as it should be, by kind; /health says each.", ["what", "severity"]),
+  makegood_certificate_expires_timestamp_seconds: here(
+    "When the certificate of a topic's receiver ends, as this process saw it when it last connected; seconds since 1970.",
+    ["topic"],
+  ),
+  makegood_token_expires_timestamp_seconds: here("When a token of this server ends; absent where it does not end.", ["token"]),
   makegood_handed_down_total: counter("Messages that deliver() stored, by rung.", ["topic", "rung"]),
   makegood_rung_failures_total: counter("Rungs of the ladder that did not take a message.", ["rung"], {
     from0: each("primary", "secondary", "journal"),

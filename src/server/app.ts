@@ -2,7 +2,7 @@
 import { ADDRESSES, type RouteId } from "../contract/addresses.ts";
 import type { Permission, Route } from "../contract/route.ts";
 import { ROUTES, routeIds } from "../contract/table.ts";
-import { actorOf, type HostRule, isAllowedHost, refuseCrossOrigin, type Token } from "./auth.ts";
+import { type HostRule, isAllowedHost, refuseCrossOrigin, type Token, tokenOf } from "./auth.ts";
 import { HANDLERS, type Handler, refuseWithoutEngine } from "./handlers/handlers.ts";
 import { createHealth } from "./health.ts";
 import { type ApiRequest, PROBLEM_TYPE, problem, problemOf, type Refusal, type Reply, refused } from "./http.ts";
@@ -51,7 +51,7 @@ const AT: ReadonlyMap<string, typeof KNOWN> = new Map(Object.values(ADDRESSES).m
 
 export function createApp(options: AppOptions): App {
   const { kernel } = options;
-  const health = createHealth(kernel);
+  const health = createHealth(kernel, options.tokens);
 
   async function handled(request: ApiRequest): Promise<Reply> {
     const method = request.method === "HEAD" ? "GET" : request.method;
@@ -120,9 +120,13 @@ function admit(request: ApiRequest, options: AppOptions, needs: Permission): Ret
   if (needs === "open") return options.anonymous;
   if (options.authorize) return options.authorize(request, needs);
   if (options.tokens.length === 0) return options.anonymous;
-  const actor = actorOf(request.header("authorization"), options.tokens);
-  if (actor !== null) return actor;
-  const detail = "a token is needed: Authorization: Bearer <secret>; the makegood command takes it from MAKEGOOD_TOKEN";
+  const token = tokenOf(request.header("authorization"), options.tokens);
+  const ended = token?.expiresMs != null && token.expiresMs <= options.kernel.clock.wallMs();
+  if (token && !ended) return token.name;
+  const none = "a token is needed: Authorization: Bearer <secret>; the makegood command takes it from MAKEGOOD_TOKEN";
+  const detail = token
+    ? `the token ${token.name} expired at ${new Date(token.expiresMs ?? 0).toISOString()}: ask for a new one`
+    : none;
   throw refused("unauthorized", detail, { headers: { "www-authenticate": 'Bearer realm="makegood"' } });
 }
 

@@ -4,18 +4,31 @@ import { isIP } from "node:net";
 import { SYSTEM } from "../recovery/provenance.ts";
 import { type ApiRequest, refused } from "./http.ts";
 
-export type Token = { readonly name: string; readonly digest: Buffer };
+export type Token = {
+  readonly name: string;
+  readonly digest: Buffer;
+  /** Refused from then on; null: never. */
+  readonly expiresMs: number | null;
+};
 
 const TOKEN_BYTES_MIN = 16;
 const TOKEN_NAME = /^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$/;
+const EXPIRY = /;expires=([^;]*)$/;
+const DAY = /^\d{4}-\d\d-\d\d$/;
+const MOMENT = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d)?(Z|[+-]\d\d:\d\d)$/;
 
-/** `name:secret,name2:secret2`, also one a line; null: there are none. Every fault is reported, none with a secret in it. */
+/**
+ * `name:secret,name2:secret2`, also one a line, each with `;expires=2027-01-31` behind it if it is to end; null: there are none. Every fault is
+ * reported, none with a secret in it.
+ */
 export function parseTokens(text: string | null): { tokens: Token[]; faults: string[] } {
   const tokens: Token[] = [];
   const faults: string[] = [];
   for (const [at, entry] of (text ?? "").split(/[,\n]/).entries()) {
     if (entry.trim() === "") continue;
-    const [, name = "", secret] = /^([^:]*):(.*)$/s.exec(entry.trim()) ?? [];
+    const [, name = "", value] = /^([^:]*):(.*)$/s.exec(entry.trim()) ?? [];
+    const secret = value?.replace(EXPIRY, "");
+    const expiresMs = expiryOf(EXPIRY.exec(value ?? "")?.[1] ?? null);
     const which = `entry ${at + 1}`;
     if (secret === undefined) faults.push(`${which} is not name:secret`);
     else if (!TOKEN_NAME.test(name)) faults.push(`${which} has no usable name (letters, digits, . _ @ -, up to 64)`);
@@ -24,21 +37,29 @@ export function parseTokens(text: string | null): { tokens: Token[]; faults: str
     else if (tokens.some((token) => token.name === name)) faults.push(`the name ${name} is given twice`);
     else if (Buffer.byteLength(secret) < TOKEN_BYTES_MIN)
       faults.push(`the secret of ${name} is shorter than ${TOKEN_BYTES_MIN} characters`);
-    else tokens.push({ name, digest: digest(secret) });
+    else if (Number.isNaN(expiresMs)) faults.push(`the expiry of ${name} is no date such as 2027-01-31 or 2027-01-31T12:00Z`);
+    else tokens.push({ name, digest: digest(secret), expiresMs });
   }
   if (text !== null && tokens.length === 0 && faults.length === 0) faults.push("it is empty");
   return { tokens, faults };
 }
 
-/** The actor, or null. Every entry is compared, so that the time taken says nothing about which one was near. */
-export function actorOf(authorization: string | null, tokens: readonly Token[]): string | null {
+/** A day is over when it ends, in UTC. NaN: not a date. */
+function expiryOf(text: string | null): number | null {
+  if (text === null) return null;
+  if (DAY.test(text)) return Date.parse(`${text}T24:00:00Z`);
+  return MOMENT.test(text) ? Date.parse(text) : Number.NaN;
+}
+
+/** Whose it is, or null. Every entry is compared, so that the time taken says nothing about which one was near. */
+export function tokenOf(authorization: string | null, tokens: readonly Token[]): Token | null {
   const match = /^Bearer +([^\s]+) *$/i.exec(authorization ?? "");
   const given = digest(match?.[1] ?? "");
-  let actor: string | null = null;
+  let found: Token | null = null;
   for (const token of tokens) {
-    if (timingSafeEqual(given, token.digest) && match) actor = token.name;
+    if (timingSafeEqual(given, token.digest) && match) found = token;
   }
-  return actor;
+  return found;
 }
 
 export function isLoopbackHost(host: string): boolean {

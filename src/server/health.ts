@@ -7,6 +7,7 @@ import { type Answer, createLastAnswer } from "../observe/last-answer.ts";
 import { billingOfCounts, lookAtStore } from "../presets/settlement/health.ts";
 import { TOPIC as BILLING } from "../presets/settlement/topic.ts";
 import type { LadderStatus } from "../store/fallback.ts";
+import type { Token } from "./auth.ts";
 import { inWireNames } from "./json/wire.ts";
 import type { Kernel } from "./kernel.ts";
 import { type Levels, startMeasuring } from "./measured.ts";
@@ -22,10 +23,10 @@ const NOT_LOOKED = { state: "unknown" } as const;
 
 export type Health = ReturnType<typeof createHealth>;
 
-export function createHealth(kernel: Kernel) {
+export function createHealth(kernel: Kernel, tokens: readonly Token[] = []) {
   const { clock } = kernel;
   const { store, watch, ladder, events } = kernel.mg;
-  const measuring = startMeasuring(kernel.mg);
+  const measuring = startMeasuring(kernel.mg, tokens);
   const { metrics, levels } = measuring;
   const billing = createLastAnswer(clock, BILLING_KEPT_MS, () => lookAtStore(store));
   const delivered = new Map<string, number>();

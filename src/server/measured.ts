@@ -7,6 +7,7 @@ import { isTrusted } from "../observe/level-sources.ts";
 import { createMetrics, type Levels as Measured } from "../observe/metrics.ts";
 import { settlementLevels } from "../presets/settlement/levels.ts";
 import type { Store } from "../store/store.ts";
+import type { Token } from "./auth.ts";
 import { VERSION } from "./version.ts";
 
 /** Pending, processing and dead: the delivered are not read from the store, that would be all of them. */
@@ -25,11 +26,12 @@ const WAIT_MS = 150;
 export type Measuring = ReturnType<typeof startMeasuring>;
 
 /** Counts, topics and metrics of a Makegood, until it is closed. */
-export function startMeasuring(mg: Makegood) {
+export function startMeasuring(mg: Makegood, tokens: readonly Token[]) {
+  const ending = tokens.flatMap(({ name, expiresMs }) => (expiresMs === null ? [] : { name, expiresMs }));
   const { store, clock, events } = mg;
   const levels = createLastAnswer(clock, KEPT_MS, () => levelsOf(store), true);
   const unmeasured = mg.levels.add({ name: "settlement", read: async () => settlementLevels(mg, await levels.read(WAIT_MS)) });
-  const measured = async () => measuredOf(mg, await levels.read(WAIT_MS));
+  const measured = async () => ({ ...(await measuredOf(mg, await levels.read(WAIT_MS))), tokens: ending });
   const metrics = createMetrics({ events, version: VERSION, levels: measured, clock });
   return {
     metrics,
@@ -66,6 +68,10 @@ async function measuredOf(mg: Makegood, answer: Answer<Levels>): Promise<Measure
     messages: value?.counts ?? null,
     breakers: breakers ?? null,
     ageMs: answer.ageMs,
+    certificates: value?.topics.flatMap(({ name, sink }) => {
+      const expiresMs = sink.url === undefined ? null : mg.certificateEnds(sink.url);
+      return expiresMs === null ? [] : { name, expiresMs };
+    }),
     up: asked || error !== null || !mg.opened() ? error === null && mg.opened() : null,
     store: { survives, checkedAgeMs: asked ? checkedAgeMs : null, ladder, below, findings: mg.findings() },
     given,

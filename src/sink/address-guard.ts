@@ -4,8 +4,8 @@
  * checked is the address that is dialled. Cloud metadata is refused under every configuration.
  */
 import { type LookupAddress, lookup as systemLookup } from "node:dns";
-import { isIP, type LookupFunction } from "node:net";
-import type { ConnectionOptions } from "node:tls";
+import { isIP, type LookupFunction, type Socket } from "node:net";
+import { type ConnectionOptions, TLSSocket } from "node:tls";
 import { buildConnector } from "undici";
 import { MakegoodError } from "../message/errors.ts";
 import { type Address, contains, parseAddress, parseCidr, type Range } from "./address.ts";
@@ -14,6 +14,8 @@ export interface AddressGuard {
   /** Null when the address may be dialled, else what it is. Text that is not an address is refused. */
   refusal(address: string): string | null;
   readonly lookup: LookupFunction;
+  /** Host and port → when its certificate ends, as it was at the last connection. */
+  readonly certificates: Map<string, number>;
   /** The same guard for sinks from the config file or from code: private and loopback addresses pass, metadata never. */
   readonly trusting: AddressGuard;
 }
@@ -55,14 +57,16 @@ export function createAddressGuard(options: AddressGuardOptions = {}): AddressGu
     return range;
   });
   const lookup = options.lookup ?? (systemLookup as LookupFunction);
+  const certificates = new Map<string, number>();
   const trusting: AddressGuard = {
     refusal: (text) => refusal(parseAddress(text), allow, true),
     lookup,
+    certificates,
     get trusting() {
       return trusting;
     },
   };
-  return { refusal: (text) => refusal(parseAddress(text), allow, false), lookup, trusting };
+  return { refusal: (text) => refusal(parseAddress(text), allow, false), lookup, certificates, trusting };
 }
 
 function refusal(address: Address | null, allow: readonly Range[], trusted: boolean): string | null {
@@ -111,11 +115,29 @@ export function guardedConnector(guard: AddressGuard, options: ConnectorOptions)
       // The last word has the kernel: what is really on the other end, however the name was resolved.
       const peer = socket.remoteAddress;
       const peerReason = peer === undefined ? null : guard.refusal(peer);
-      if (peer !== undefined && peerReason === null) return callback(null, socket);
+      if (peer !== undefined && peerReason === null) {
+        remember(guard.certificates, target.host ?? hostname, socket);
+        return callback(null, socket);
+      }
       socket.on("error", () => undefined).destroy();
       callback(peerReason === null ? closedAtOnce() : refused(peerReason), null);
     });
   };
+}
+
+const CERTIFICATES_MAX = 1_000;
+
+export const certificateOf = ({ certificates }: AddressGuard, url: string): number | null =>
+  (URL.canParse(url) ? certificates.get(new URL(url).host) : undefined) ?? null;
+
+/** I10: of so many receivers, those that were dialled last. */
+function remember(certificates: Map<string, number>, host: string, socket: Socket): void {
+  const endsMs = socket instanceof TLSSocket ? Date.parse(socket.getPeerCertificate().valid_to) : Number.NaN;
+  if (Number.isNaN(endsMs)) return;
+  certificates.delete(host);
+  certificates.set(host, endsMs);
+  const [first] = certificates.size > CERTIFICATES_MAX ? certificates.keys() : [];
+  if (first !== undefined) certificates.delete(first);
 }
 
 /** Asks for all records and refuses the name when one of them is refused: half a rebinding is a rebinding. */

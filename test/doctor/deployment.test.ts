@@ -63,6 +63,14 @@ describe("the machine", () => {
     expect(JSON.stringify(bare)).not.toContain("0123456789abcdef");
   });
 
+  it("tokens that end within two weeks, or have ended", async () => {
+    const day = (ahead: number) => new Date(Date.now() + ahead * 86_400_000).toISOString().slice(0, 10);
+    const tokens = (expires: string) => doctor({ ...quick, MAKEGOOD_TOKENS: `ann:0123456789abcdef;expires=${expires}` });
+    expect((await tokens(day(30))).of("tokens")).toMatchObject(well);
+    expect((await tokens(day(3))).of("tokens")).toMatchObject(warning(/^the token ann expires at .*rotate-keys-and-tokens/));
+    expect((await tokens(day(-3))).of("tokens")).toMatchObject(warning(/^the token ann expired at /));
+  });
+
   it("files of secrets that other users read, or even change", async () => {
     const path = join(folder, "url");
     await writeFile(path, databaseUrl());

@@ -3,7 +3,7 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createApp } from "../../src/server/app.ts";
-import { actorOf, isAllowedHost, parseTokens } from "../../src/server/auth.ts";
+import { isAllowedHost, parseTokens, tokenOf } from "../../src/server/auth.ts";
 import { readConfig } from "../../src/server/config/config.ts";
 import { rawExchange, startTestServer, type TestServer } from "./support.ts";
 
@@ -72,14 +72,42 @@ describe("tokens (attack 12)", () => {
     expect(faults).toHaveLength(4);
     expect(faults.join()).not.toContain("abc,");
     expect(JSON.stringify(tokens)).not.toContain("0123456789abcdef");
-    expect(actorOf("Bearer 0123456789abcdef", tokens)).toBe("ok");
-    expect(actorOf("bearer 0123456789abcdef", tokens)).toBe("ok");
-    expect(actorOf("Bearer 0123456789abcde", tokens)).toBeNull();
-    expect(actorOf(null, tokens)).toBeNull();
+    expect(tokenOf("Bearer 0123456789abcdef", tokens)?.name).toBe("ok");
+    expect(tokenOf("bearer 0123456789abcdef", tokens)?.name).toBe("ok");
+    expect(tokenOf("Bearer 0123456789abcde", tokens)).toBeNull();
+    expect(tokenOf(null, tokens)).toBeNull();
     expect(parseTokens("system:0123456789abcdef"), "nobody acts in the engine's name").toMatchObject({
       tokens: [],
       faults: [expect.stringContaining("what the server calls itself")],
     });
+  });
+
+  it("a token with an end is refused from then on, and only its holder is told", async () => {
+    const { tokens, faults } = parseTokens(
+      "a:0123456789abcdef;expires=2027-01-31,b:1123456789abcdef;expires=2027-01-31T12:30Z,c:2;expires=nevernevernever,d:3123456789abcdef;expires=2027-13-01",
+    );
+    expect(tokens.map(({ name, expiresMs }) => [name, expiresMs])).toEqual([
+      ["a", Date.UTC(2027, 1, 1)],
+      ["b", Date.UTC(2027, 0, 31, 12, 30)],
+    ]);
+    expect(faults).toEqual([
+      "the secret of c is shorter than 16 characters",
+      expect.stringMatching(/^the expiry of d is no date/),
+    ]);
+    const soon = new Date(Date.now() + 86_400_000).toISOString().slice(0, 10);
+    await using server = await startTestServer({
+      MAKEGOOD_TOKENS: `old:${SECRET};expires=2020-01-31,new:another-secret-0123456789;expires=${soon}`,
+    });
+    const ask = async (secret: string) => {
+      const answer = await server.api("/metrics", { headers: { authorization: `Bearer ${secret}` } });
+      return [answer.status, await answer.text()] as const;
+    };
+    expect(await ask(SECRET)).toEqual([401, expect.stringContaining("the token old expired at 2020-02-01T00:00:00.000Z")]);
+    expect(await ask(`${SECRET}x`)).toEqual([401, expect.not.stringContaining("expired")]);
+    const [status, metrics] = await ask("another-secret-0123456789");
+    expect(status).toBe(200);
+    expect(metrics).toContain(`makegood_token_expires_timestamp_seconds{token="old"} ${Date.UTC(2020, 1, 1) / 1_000}\n`);
+    expect(metrics).toContain(`makegood_token_expires_timestamp_seconds{token="new"} ${Date.parse(soon) / 1_000 + 86_400}\n`);
   });
 
   it("refuses to start on another address without one", async () => {

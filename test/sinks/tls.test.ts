@@ -5,6 +5,7 @@ import { createServer } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { certificateOf } from "../../src/sink/address-guard.ts";
 import { httpSink } from "../../src/sink/http.ts";
 import { findTool } from "../support/find-tool.mjs";
 import { listen, loopbackGuard, send } from "./receiver.ts";
@@ -89,11 +90,15 @@ describe("fault 32: TLS", () => {
     const { outcome } = await send(sink);
     await sink.close?.();
     await receiver[Symbol.asyncDispose]();
-    return { outcome, served };
+    return { outcome, served, url: receiver.url };
   }
 
   it("delivers where the certificate verifies", async () => {
-    expect(await deliverTo("good.pem", "key.pem", "ca.pem")).toEqual({ outcome: { kind: "delivered" }, served: 1 });
+    const { url, ...rest } = await deliverTo("good.pem", "key.pem", "ca.pem");
+    expect(rest).toEqual({ outcome: { kind: "delivered" }, served: 1 });
+    expect(certificateOf(loopbackGuard, url)).toBe(Date.UTC(2099, 11, 31));
+    // Another port is another receiver, and what is no URL has none.
+    expect([`https://127.0.0.1:1/`, "nowhere"].map((other) => certificateOf(loopbackGuard, other))).toEqual([null, null]);
   });
 
   it.each([
@@ -102,7 +107,8 @@ describe("fault 32: TLS", () => {
     ["self-signed", "ca.pem", "ca.key", null, /self-signed/],
     ["for another host", "other.pem", "other.key", "ca.pem", /IP/],
   ])("a certificate that is %s: retried with an alert, nothing sent", async (_name, cert, key, ca, why) => {
-    const { outcome, served } = await deliverTo(cert, key, ca);
+    const { outcome, served, url } = await deliverTo(cert, key, ca);
+    expect(certificateOf(loopbackGuard, url), "what did not verify is not believed").toBeNull();
     expect(outcome).toMatchObject({ kind: "retry", code: "tls", alert: true, error: expect.stringMatching(why) });
     expect(served).toBe(0);
   });

@@ -96,7 +96,7 @@ export const SETTINGS = {
   allow_memory: setting("MAKEGOOD_ALLOW_MEMORY", despite, null, "start in memory although durable entries wait"),
   schema: setting("MAKEGOOD_SCHEMA", schemaName, "makegood", "the schema of its tables in PostgreSQL"),
   sink_allow: setting("MAKEGOOD_SINK_ALLOW", ranges, null, "private ranges that sinks of the API may reach"),
-  tokens: setting("MAKEGOOD_TOKENS", tokens, null, "who may ask: name:secret,…", SECRET),
+  tokens: setting("MAKEGOOD_TOKENS", tokens, null, "who may ask: name:secret[;expires=2027-01-31],…", SECRET),
   concurrency: setting("MAKEGOOD_CONCURRENCY", v.integer(1, 10_000), concurrency as number, "attempts at once"),
   poll_ms: setting("MAKEGOOD_POLL_MS", v.integer(10, 3_600_000), pollMs as number, "how often the store is asked without a hint"),
   drain_ms: setting("MAKEGOOD_DRAIN_MS", v.integer(0, 3_600_000), drainMs as number, "how long a stop waits for attempts"),
