@@ -28,3 +28,25 @@ export interface Group {
 export const RUNBOOKS = "docs/runbooks/alerts";
 /** When a case is looked at, unless it says otherwise. */
 export const AT = "90m";
+
+export type Row = Pick<Alert, "summary" | "means" | "look" | "act" | "over"> &
+  Partial<Pick<Alert, "default" | "fires" | "quiet">>;
+
+/** A line of the table. What it is tested with follows from a rule that compares one gauge with a number; other rules say it. */
+export const alert = (name: string, severity: Alert["severity"], held: string, expr: string, row: Row): Alert => {
+  const { fires = bounds(expr).fires, quiet = bounds(expr).quiet } = row;
+  return { name, severity, for: held, expr, ...row, fires, quiet };
+};
+
+const GAUGE = /^(?:max|min|sum)(?: by \((?<by>\w+)\))? ?\((?<metric>\w+)(?:\{(?<where>[^}]*)\})?\) (?<is>>|==) (?<bound>\d+)$/;
+
+/** Just beyond the bound, and just not. */
+function bounds(expr: string): Pick<Alert, "fires" | "quiet"> {
+  const { by, metric, where, is, bound } = GAUGE.exec(expr)?.groups ?? {};
+  if (bound === undefined) throw new Error(`the cases of this rule are to be given: ${expr}`);
+  const labels: Record<string, string> = by ? { [by]: "a/b" } : {};
+  const selector = [...(where ? [where] : []), ...(by ? [`${by}="a/b"`] : [])].join(",");
+  const at = (value: number) => ({ series: { [`${metric}{${selector}}`]: `${value}x120` } });
+  const [bad, well] = is === ">" ? [Number(bound) + 1, Number(bound)] : [Number(bound), 1 - Number(bound)];
+  return { fires: { ...at(bad), labels }, quiet: at(well) };
+}

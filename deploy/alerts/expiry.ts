@@ -1,5 +1,5 @@
 /** What ends on a day that is known before: certificates of receivers and tokens, two weeks ahead for a ticket and two days ahead for a page. */
-import type { Alert, Group } from "./alert.ts";
+import { type Alert, alert, type Group } from "./alert.ts";
 
 const DAY = 86_400;
 const METRICS = {
@@ -17,13 +17,12 @@ type Words = Pick<Alert, "means" | "look" | "act" | "over"> & {
 const at = ({ of, by }: Words, days: number) => ({ [`${METRICS[of]}{${by}="a/b"}`]: `${days * DAY}x120` });
 const ends = (name: string, severity: Alert["severity"], days: number, words: Words): Alert => {
   const { of, by, what, ...page } = words;
-  return {
-    ...{ name, severity, for: "10m", ...page },
-    expr: `min by (${by}) (${METRICS[of]}) - time() < ${days * DAY}`,
+  return alert(name, severity, "10m", `min by (${by}) (${METRICS[of]}) - time() < ${days * DAY}`, {
+    ...page,
     summary: `${what} ends within ${days} days, or has ended`,
     fires: { series: at(words, days - 0.5), labels: { [by]: "a/b" } },
     quiet: { series: at(words, days + 1) },
-  };
+  });
 };
 
 const CERTIFICATE: Words = {

@@ -38,6 +38,27 @@ describe("alerts", { timeout: 180_000 }, () => {
     expect(new Set(ALERTS.map(({ name }) => name)).size).toBe(ALERTS.length);
   });
 
+  // What an alert is tested with follows from its rule where that compares one gauge with a number: the number itself is held here.
+  it.each([
+    ["M10IngestErrorRateHigh", "> 0.05", "5m", "critical"],
+    ["M10EnqueueFailureRateHigh", "> 0.01", "5m", "critical"],
+    ["M10QueueDepthCritical", "> 5000", "5m", "critical"],
+    ["M10MatviewVeryStale", "> 3600", "5m", "critical"],
+    ["M10NoStreamConsumers", "== 0", "5m", "critical"],
+    ["M10OutboxPendingHigh", "> 1000", "10m", "warning"],
+    ["M10OutboxLagHigh", "> 300", "5m", "warning"],
+    ["M10DeadLettersHigh", "> 100", "15m", "warning"],
+    ["M10ArchiveLarge", "> 10000", "1h", "info"],
+    ["AuditDLQHigh", "> 5000", "5m", "warning"],
+    ["AuditDLQCritical", "> 9000", "5m", "critical"],
+    ["AuditWriteFailureSpike", "> 100", "0m", "critical"],
+    ["AuditPermanentFailures", "> 0", "0m", "critical"],
+    ["MakegoodBillingDeadLetterOld", "> 86400", "5m", "critical"],
+  ])("%s is as the seeds and EV-9 have it: %s for %s, %s", (name, bound, held, severity) => {
+    const { expr = "", ...alert } = ALERTS.find((one) => one.name === name) ?? {};
+    expect([expr.slice(-bound.length), alert]).toEqual([bound, expect.objectContaining({ for: held, severity })]);
+  });
+
   it("ask only for declared metrics, in the form that their type has, and name a runbook that is there", () => {
     const known = new Set(metricNames());
     const histograms = Object.entries<Metric>(METRICS).flatMap(([name, { type }]) =>
