@@ -247,20 +247,26 @@ export const audit: Row = {
 };
 
 const TWO_WEEKS = 14 * 86_400;
-const left = (metric: string, by: string) => `${level(metric, { by: [by], take: "min" })} - time()`;
+const left = (metric: string, by: readonly string[] = []) => `${level(metric, { by, take: "min" })} - time()`;
+const ahead = { least: TWO_WEEKS, unit: "s" };
 
 export const expiry: Row = {
   title: "What ends",
   panels: [
-    lines("Certificates of receivers, time left", left("makegood_certificate_expires_timestamp_seconds", "topic"), {
+    lines("Certificates of receivers, time left", left("makegood_certificate_expires_timestamp_seconds", ["topic"]), {
       says: "By topic, as it was at the last connection. Absent: not https, or no connection was made.",
       alert: "MakegoodCertificateExpires",
-      ...{ least: TWO_WEEKS, unit: "s", width: 12 },
+      ...ahead,
     }),
-    lines("Tokens, time left", left("makegood_token_expires_timestamp_seconds", "token"), {
+    lines("Certificate of the store, time left", left("makegood_store_certificate_expires_timestamp_seconds"), {
+      says: "As it was at the last connection to PostgreSQL. Absent: no TLS, or Redis.",
+      alert: "MakegoodStoreCertificateExpires",
+      ...ahead,
+    }),
+    lines("Tokens, time left", left("makegood_token_expires_timestamp_seconds", ["token"]), {
       says: "By name. Absent: the token does not end.",
       alert: "MakegoodTokenExpires",
-      ...{ least: TWO_WEEKS, unit: "s", width: 12 },
+      ...ahead,
     }),
   ],
 };

@@ -6,6 +6,7 @@ import { attestation, homeSchema, storeUrl } from "../server/open-store.ts";
 import { createPostgresStore, examinePostgres } from "../store/postgres/index.ts";
 import { connectRedis, createRedisStore, examineRedis, type RedisPort } from "../store/redis/index.ts";
 import { type Examined, examined } from "../store/shared/examined.ts";
+import { endingSoon } from "./ending-soon.ts";
 import { examineTopics } from "./topics.ts";
 
 export interface Looking {
@@ -65,7 +66,9 @@ async function examineOnPostgres({ config, log, dials }: Looking): Promise<Exami
     if (!usable) return [...found];
     const store = createPostgresStore({ url, schema: config.schema, poolMax: 2 });
     undo.push(() => store.close());
-    return [...found, ...(await examineTopics(store, dials ? config.sink_allow : null))];
+    const topics = await examineTopics(store, dials ? config.sink_allow : null);
+    const ending = endingSoon("the certificate of PostgreSQL", store.traits.certificateEndsMs ?? null);
+    return [...found, ...(ending === null ? [] : [examined("certificate", false, ending, "warn")]), ...topics];
   } catch (error) {
     return [examined("store", false, errorText(error))];
   } finally {

@@ -48,6 +48,7 @@ type Survives = "nothing" | "process-crash" | "power-loss";
 
 export interface StoreLevels {
   readonly survives: Survives;
+  readonly certificateEndsMs?: number | null | undefined;
   /** How old the last answer to the question whether it would accept is; null: it was not asked yet. */
   readonly checkedAgeMs: number | null;
   readonly ladder: { readonly primaryUp: boolean; readonly survives: Survives; readonly journalRefuses: boolean };
@@ -78,6 +79,7 @@ export interface Metrics {
 
 const SURVIVES: Readonly<Record<Survives, number>> = { nothing: 0, "process-crash": 1, "power-loss": 2 };
 const CERTIFICATE = "makegood_certificate_expires_timestamp_seconds";
+const STORE_CERTIFICATE = "makegood_store_certificate_expires_timestamp_seconds";
 const TOKEN = "makegood_token_expires_timestamp_seconds";
 const BREAKER = { closed: 0, half_open: 1, open: 2 } as const;
 
@@ -182,6 +184,7 @@ function showStore({ of }: Book, { up, store }: Levels): void {
   if (up !== null) of("makegood_store_up").set([], up ? 1 : 0);
   if (!store) return;
   of("makegood_store_survives").set([], SURVIVES[store.survives]);
+  if (store.certificateEndsMs != null) of(STORE_CERTIFICATE).set([], store.certificateEndsMs / 1_000);
   if (store.checkedAgeMs !== null) of("makegood_store_checked_age_seconds").set([], store.checkedAgeMs / 1_000);
   of("makegood_ladder_primary_up").set([], store.ladder.primaryUp ? 1 : 0);
   of("makegood_ladder_survives").set([], SURVIVES[store.ladder.survives]);

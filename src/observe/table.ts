@@ -85,6 +85,9 @@ const STORES = {
     "When the certificate of a topic's receiver ends, as this process saw it when it last connected; seconds since 1970.",
     ["topic"],
   ),
+  makegood_store_certificate_expires_timestamp_seconds: here(
+    "When the certificate of the store's server ends, as this process saw it; absent without TLS, and of Redis.",
+  ),
   makegood_token_expires_timestamp_seconds: here("When a token of this server ends; absent where it does not end.", ["token"]),
   makegood_handed_down_total: counter("Messages that deliver() stored, by rung.", ["topic", "rung"]),
   makegood_rung_failures_total: counter("Rungs of the ladder that did not take a message.", ["rung"], {

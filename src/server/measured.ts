@@ -63,7 +63,7 @@ async function measuredOf(mg: Makegood, answer: Answer<Levels>): Promise<Measure
       ageMs: oldestAtMs === null ? null : Math.max(0, nowMs - oldestAtMs),
     }));
   const ladder = { primaryUp: primary === "up", survives: durable, journalRefuses };
-  const { survives } = mg.store.traits;
+  const { survives, certificateEndsMs } = mg.store.traits;
   return {
     messages: value?.counts ?? null,
     breakers: breakers ?? null,
@@ -73,7 +73,7 @@ async function measuredOf(mg: Makegood, answer: Answer<Levels>): Promise<Measure
       return expiresMs === null ? [] : { name, expiresMs };
     }),
     up: asked || error !== null || !mg.opened() ? error === null && mg.opened() : null,
-    store: { survives, checkedAgeMs: asked ? checkedAgeMs : null, ladder, below, findings: mg.findings() },
+    store: { survives, certificateEndsMs, checkedAgeMs: asked ? checkedAgeMs : null, ladder, below, findings: mg.findings() },
     given,
     sources,
   };

@@ -31,6 +31,8 @@ export interface StoreTraits {
   readonly processes: "one" | "many";
   /** `push`: wake hints arrive from other processes too. `poll`: only from this one. */
   readonly wake: "push" | "poll";
+  /** When the certificate of its server ends, as it was at the last connection; null or absent: not known, or no TLS. */
+  readonly certificateEndsMs?: number | null;
 }
 
 /** All a caller's transaction must offer. An adapter (makegood/adapters) makes it from an ORM's own. */

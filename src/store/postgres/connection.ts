@@ -3,6 +3,7 @@
  * bounded waits, and one function `run` that tries short conflicts again and throws our error codes. It also finds out whether
  * a pooler stands between: named statements and LISTEN are only for direct connections.
  */
+import { TLSSocket } from "node:tls";
 import pg from "pg";
 import { MakegoodError } from "../../message/errors.ts";
 import { sleep, systemClock } from "../../platform/clock.ts";
@@ -35,6 +36,8 @@ export interface Connection {
   /** True when the server answers under the process id that it gave at connect: no pooler in between. Known after open(). */
   readonly direct: boolean;
   readonly address: { readonly host: string; readonly port: number };
+  /** Of the server that was last connected to; null: not known, or no TLS. */
+  readonly certificateEndsMs: number | null;
   /** Whether this server process serves one of our own direct connections. */
   isOwn(backend: number): boolean;
   open(): Promise<void>;
@@ -102,7 +105,12 @@ export function withSteadyPlans(url: string): { readonly options: string } | { r
 
 const closedError = (during: string): MakegoodError => new MakegoodError("closed", `${during}: this store is closed`);
 
-function createPool(options: ConnectionOptions, direct: boolean, backends: Set<number> = new Set()): pg.Pool {
+function createPool(
+  options: ConnectionOptions,
+  direct: boolean,
+  connected: (stream: unknown) => void,
+  backends: Set<number> = new Set(),
+): pg.Pool {
   const pool = new pg.Pool({
     ...clientConfig(options),
     max: options.poolMax ?? 10,
@@ -117,6 +125,7 @@ function createPool(options: ConnectionOptions, direct: boolean, backends: Set<n
   pool.on("connect", (client) => {
     client.on("error", ignore);
     backends.add(backend(client));
+    connected((client as unknown as { connection: { stream: unknown } }).connection.stream);
   });
   pool.on("remove", (client) => backends.delete(backend(client)));
   return pool;
@@ -124,7 +133,11 @@ function createPool(options: ConnectionOptions, direct: boolean, backends: Set<n
 
 export function createConnection(options: ConnectionOptions): Connection {
   const backends = new Set<number>();
-  let pool = createPool(options, false);
+  let certificateEndsMs: number | null = null;
+  const connected = (stream: unknown): void => {
+    if (stream instanceof TLSSocket) certificateEndsMs = Date.parse(stream.getPeerCertificate().valid_to) || null;
+  };
+  let pool = createPool(options, false, connected);
   let direct = false;
   let ending: Promise<void> | undefined;
   let address = { host: "", port: 0 };
@@ -149,6 +162,9 @@ export function createConnection(options: ConnectionOptions): Connection {
     get address() {
       return address;
     },
+    get certificateEndsMs() {
+      return certificateEndsMs;
+    },
     async open() {
       await retried("connect", true, async () => {
         const client = await pool.connect();
@@ -164,7 +180,7 @@ export function createConnection(options: ConnectionOptions): Connection {
       // Closed meanwhile: a pool that is made now would never be ended.
       if (ending !== undefined) throw closedError("connect");
       const first = pool;
-      pool = createPool(options, true, backends);
+      pool = createPool(options, true, connected, backends);
       await first.end();
     },
     rows(during, text, values, { reads = false, name, patienceMs } = {}) {

@@ -80,6 +80,9 @@ export function createPostgresStore(
     callerTransactions: true,
     processes: "many",
     wake: "poll",
+    get certificateEndsMs() {
+      return connection.certificateEndsMs;
+    },
   };
 
   const known = async (claimed: Awaited<ReturnType<typeof claim>>) => {
