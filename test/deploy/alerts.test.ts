@@ -2,11 +2,12 @@
  * The alerts under promtool: each fires in one case and stays quiet in another, each names a runbook that is there, and none asks for a
  * metric that no process exports.
  */
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
+import { parse } from "yaml";
 import { RUNBOOKS } from "../../deploy/alerts/alert.ts";
 import { ALERTS, casesOf, FILES, printedAlerts } from "../../deploy/alerts/all.ts";
 import { METRICS, type Metric, metricNames } from "../../src/observe/table.ts";
@@ -57,6 +58,23 @@ describe("alerts", { timeout: 180_000 }, () => {
   ])("%s is as the seeds and EV-9 have it: %s for %s, %s", (name, bound, held, severity) => {
     const { expr = "", ...alert } = ALERTS.find((one) => one.name === name) ?? {};
     expect([expr.slice(-bound.length), alert]).toEqual([bound, expect.objectContaining({ for: held, severity })]);
+  });
+
+  it("REC-34: the guide's Prometheus takes the rules, scrapes each 5 s, and its filter lets every metric through", async () => {
+    const guide = await readFile(join(ROOT, "docs/guide/operations.md"), "utf8");
+    const [, block = ""] = /```yaml\n(rule_files:[\s\S]*?)```/.exec(guide) ?? [];
+    const folder = await mkdtemp(join(tmpdir(), "makegood-prometheus-"));
+    await writeFile(join(folder, "token"), "a-token");
+    const here = block.replace("/etc/prometheus/makegood/", `${ROOT}deploy/prometheus/`);
+    await writeFile(join(folder, "all.yaml"), here.replace("/etc/prometheus/makegood-token", join(folder, "token")));
+    const told = await promtool("check", "config", join(folder, "all.yaml"));
+    expect(told).toContain(`${Object.keys(FILES).length} rule files`);
+    const { scrape_configs, remote_write } = parse(block);
+    expect(scrape_configs[0].scrape_interval).toBe("5s");
+    const filter = new RegExp(`^(?:${remote_write[0].write_relabel_configs[0].regex})$`);
+    expect([...metricNames(), "makegood_attempt_seconds_bucket"].filter((name) => !filter.test(name))).toEqual([]);
+    expect(filter.test("nodejs_version_info")).toBe(false);
+    await rm(folder, { recursive: true });
   });
 
   it("ask only for declared metrics, in the form that their type has, and name a runbook that is there", () => {
