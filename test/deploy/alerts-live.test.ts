@@ -79,7 +79,7 @@ async function scene(): Promise<Scene> {
 
 /** The page that a notice names is there and is about it. */
 function expectPage({ labels, annotations }: Notice): void {
-  const page = join(ROOT, annotations.runbook ?? "none");
+  const page = join(ROOT, String(annotations.runbook));
   expect([annotations.runbook, existsSync(page)]).toEqual([annotations.runbook, true]);
   expect(readFileSync(page, "utf8")).toContain(`# ${labels.alertname}\n`);
 }

@@ -35,7 +35,7 @@ export interface Notice {
   readonly annotations: Readonly<Record<string, string>>;
 }
 
-const SECONDS = { scrape_interval: "1s", scrape_timeout: "1s", evaluation_interval: "1s" };
+const SECONDS = { scrape_interval: "2s", scrape_timeout: "2s", evaluation_interval: "1s" };
 /** Of a copy of the shipped file, so that minutes are not waited for. */
 const hurried = (rules: string): string => rules.replace(/^( +for:) .*$/gm, "$1 1s");
 
@@ -102,7 +102,7 @@ export async function watch(
         notices()
           .slice(after)
           .find((one) => one.labels.alertname === alertname && one.status === status);
-      await until(`${alertname} is ${status}`, () => fits() !== undefined, 90_000);
+      await until(`${alertname} is ${status}`, () => fits() !== undefined, 110_000);
       return fits() as Notice;
     },
     async ask(expr) {
