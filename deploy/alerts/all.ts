@@ -48,8 +48,15 @@ export function casesOf(alert: Alert): { readonly rules: string; readonly cases:
   };
 }
 
+/** What a severity asks of the person on call. */
+const URGENCY: Readonly<Record<Alert["severity"], string>> = {
+  critical: "act now, also at night",
+  warning: "act today; at night only where it grows",
+  info: "look when you have time; nobody needs to be woken",
+};
+
 export const runbook = ({ name, severity, summary, expr, for: held, means, look, act, over }: Alert): string =>
-  `# ${name}\n\n${summary}. Severity: ${severity}.\n\n\`\`\`promql\n${expr}\n\`\`\`\n\nHeld for ${held} before it fires.\n\n**What it means.** ${means}\n\n**How to look.** ${look}\n\n**What to do.** ${act}\n\n**How to know that it is over.** ${over}\n`;
+  `# ${name}\n\n${summary}.\n\n\`\`\`promql\n${expr}\n\`\`\`\n\nHeld for ${held} before it fires.\n\n**How bad.** ${severity[0]?.toUpperCase()}${severity.slice(1)}: ${URGENCY[severity]}. ${means}\n\n## Look\n\n${look}\n\n## Do\n\n${act}\n\n## Over when\n\n${over}\n`;
 
 export const printedAlerts: Readonly<Record<string, () => string>> = {
   ...Object.fromEntries(Object.entries(FILES).map(([path, groups]) => [path, () => rules(groups)])),

@@ -54,10 +54,17 @@ function steps(about: About) {
   return [step("green", null), ...(limit === undefined ? [] : [step("red", limit)])];
 }
 
+/** Shell blocks and links from page to page belong to the page. */
+const inWords = (text: string): string =>
+  text
+    .replace(/\n*```[\s\S]*?```/g, "")
+    .replace(/\[([^\]]+)\]\([^)]*\)/g, "$1")
+    .trim();
+
 function described({ says, act, alert }: About): string {
   if (alert === undefined) return act === undefined ? says : `${says}\n\n**What to do.** ${act}`;
   const { summary, act: todo, severity } = alertOf(alert);
-  return `${says}\n\n**What to do.** ${act ?? todo}\n\nAlert ${alert} (${severity}): ${summary.toLowerCase()}.`;
+  return `${says}\n\n**What to do.** ${act ?? inWords(todo)}\n\nAlert ${alert} (${severity}): ${summary.toLowerCase()}.`;
 }
 
 function defaults(about: About, custom: object = {}) {

@@ -22,7 +22,8 @@ export function auditCounts({ of, durations }: Book, clock: Clock): Counted {
   return {
     audit({ auditType, result }) {
       of("makegood_audit_write_attempts_total").inc([auditType, result]);
-      if (result !== "success") of("makegood_audit_write_failures_total").inc([auditType]);
+      // From 0 with the first write of its type: what a counter begins with is no increase, and the first spike would be missed.
+      of("makegood_audit_write_failures_total").inc([auditType], result === "success" ? 0 : 1);
     },
     attempt({ topic, status, code, attempt, id }) {
       const type = TOPIC.exec(topic)?.[1];

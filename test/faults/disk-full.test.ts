@@ -2,48 +2,16 @@
  * Fault 24: the disk under PostgreSQL is full, then there is room again (a tmpfs of 130 MB). An enqueue is refused by its name, deliver() goes down the
  * ladder, nothing that was acknowledged is lost, and everything goes on by itself without a restart.
  */
-import { execFile } from "node:child_process";
-import { mkdtemp, rm, rmdir, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import { expect, it, vi } from "vitest";
 import { topic } from "../../src/index.ts";
-import { atEnd } from "../support/at-end.ts";
 import { ownPostgres } from "../support/own-postgres.ts";
 import { until, workspace } from "../support/processes.ts";
+import { fill, smallDisk } from "../support/small-disk.ts";
 import { codeOf } from "./redis-scene.ts";
 import { scene } from "./scene.ts";
 
 vi.setConfig({ testTimeout: 120_000 });
-
-const run = promisify(execFile);
-const mounted: string[] = [];
-atEnd(async () => {
-  for (const path of mounted.splice(0)) {
-    await run("umount", ["-l", path]);
-    await rmdir(path);
-  }
-});
-
-async function smallDisk(megabytes: number): Promise<string> {
-  const path = await mkdtemp(join(tmpdir(), "makegood-small-"));
-  await run("mount", ["-t", "tmpfs", "-o", `size=${megabytes}m,mode=755`, "tmpfs", path]).catch((error: Error) => {
-    throw new Error(
-      `a small file system cannot be mounted, and the test of a full disk needs it: run it as root (${error.message})`,
-    );
-  });
-  mounted.push(path);
-  return path;
-}
-
-/** Takes all the room that is left, to the last page. */
-async function fill(path: string): Promise<() => Promise<void>> {
-  const file = join(path, "filler");
-  await writeFile(file, "");
-  await run("dd", ["if=/dev/zero", `of=${file}`, "bs=4096", "oflag=append", "conv=notrunc"]).catch(() => undefined);
-  return () => rm(file);
-}
 
 it("fault 24: PostgreSQL's disk is full: refused by its name, kept by the ladder, and all goes on when there is room", async () => {
   const disk = await smallDisk(130);

@@ -12,6 +12,7 @@ import { promtool } from "../support/prometheus.ts";
 const MINUTES = 30;
 /** Of Node itself: no rule reads them. */
 const NOT_OURS = /^(process|nodejs)_/;
+const COUNTER = /^\w+_total\{/;
 
 /** What a scrape showed, series → value, with the labels that Prometheus adds. */
 function samples(scrape: string): Map<string, string> {
@@ -25,17 +26,22 @@ function samples(scrape: string): Map<string, string> {
   return found;
 }
 
+/** A level is held; what a counter rose by it rose by in the last minute of its moment, because a rate that is over fires no more. */
+function minutes(name: string, shown: readonly ReadonlyMap<string, string>[]): string[] {
+  const values = shown.map((one) => one.get(name) ?? "stale");
+  return values.flatMap((value, at) => {
+    const before = COUNTER.test(name) ? (values[at - 1] ?? value) : value;
+    return [...Array<string>(MINUTES - 1).fill(before), value];
+  });
+}
+
 /** One moment after another, each held for MINUTES. Throws what promtool says where `alert` does not fire, or fires, otherwise than `fires` says. */
 export async function checkFiring(alert: string, moments: readonly string[], fires: readonly boolean[]): Promise<void> {
   const named = ALERTS.filter(({ name }) => name === alert);
   if (named.length !== 1) throw new Error(`there is no alert ${alert}`);
   const shown = moments.map(samples);
-  const held = (value: string | undefined): string =>
-    Array<string>(MINUTES)
-      .fill(value ?? "stale")
-      .join(" ");
   const series = [...new Set(shown.flatMap((one) => [...one.keys()]))];
-  const input_series = series.map((name) => ({ series: name, values: shown.map((one) => held(one.get(name))).join(" ") }));
+  const input_series = series.map((name) => ({ series: name, values: minutes(name, shown).join(" ") }));
   const expr = `clamp_max(count(ALERTS{alertname="${alert}",alertstate="firing"}), 1) or vector(0)`;
   const promql_expr_test = fires.map((is, at) => {
     return { expr, eval_time: `${(at + 1) * MINUTES - 1}m`, exp_samples: [{ labels: "{}", value: is ? 1 : 0 }] };

@@ -20,10 +20,8 @@ export interface Scene {
   until(scrape: string, there: boolean): boolean;
 }
 
-export interface Followed {
-  /** What the commands of each section printed. */
-  readonly printed: Readonly<Record<string, string>>;
-}
+/** What the commands of each section printed. */
+export type Printed = Readonly<Record<string, string>>;
 
 const PAGES = new URL("../../docs/runbooks/", import.meta.url);
 
@@ -47,19 +45,23 @@ async function scraped(scene: Scene, there: boolean): Promise<string> {
   return last;
 }
 
-/** `alert` null: none is about it alone, and what it is known by is looked at instead. */
-export async function follow(page: string, alert: string | null, scene: Scene): Promise<Followed> {
+/** Runs the commands of the page as they stand. */
+export async function followed(page: string, scene: Pick<Scene, "cwd" | "env" | "programs">): Promise<Printed> {
   const text = await readFile(new URL(`${page}.md`, PAGES), "utf8");
+  await using shell = await openShell(scene.cwd, scene.env, scene.programs, null);
+  // One shell for all of it: what a section has put into a variable, the next one uses.
+  const all = [...sections(text)].map(([name, part]) => `echo "------ ${name}"\n${shellBlocks(part).join("\n")}`);
+  const parts = (await shell.run(all.join("\n"))).split("------ ").slice(1);
+  return Object.fromEntries(parts.map((part) => [part.slice(0, part.indexOf("\n")), part.slice(part.indexOf("\n") + 1)]));
+}
+
+/** `alert` null: none is about it alone, and what it is known by is looked at instead. */
+export async function follow(page: string, alert: string | null, scene: Scene): Promise<Printed> {
   const before = await scraped(scene, false);
   await scene.inject();
   const during = await scraped(scene, true);
-  await using shell = await openShell(scene.cwd, scene.env, scene.programs);
-  const printed: Record<string, string> = {};
-  // One shell for all of it: what a section has put into a variable, the next one uses.
-  const all = [...sections(text)].map(([name, part]) => `echo "------ ${name}"\n${shellBlocks(part).join("\n")}`);
-  for (const part of (await shell.run(all.join("\n"))).split("------ ").slice(1))
-    printed[part.slice(0, part.indexOf("\n"))] = part.slice(part.indexOf("\n") + 1);
+  const printed = await followed(page, scene);
   const after = await scraped(scene, false);
   if (alert !== null) await checkFiring(alert, [before, during, after], [false, true, false]);
-  return { printed };
+  return printed;
 }

@@ -6,42 +6,17 @@ import { afterAll, expect, it } from "vitest";
 import { createPostgresStore } from "../../src/store/postgres/index.ts";
 import { createRedisStore } from "../../src/store/redis/index.ts";
 import { removeWorkspaces, workspace } from "../cli/support.ts";
-import { startTestServer, type TestServer } from "../server/support.ts";
+import { startTestServer } from "../server/support.ts";
+import { ownPostgres } from "../support/own-postgres.ts";
 import { databaseUrl, dropSchema, freshSchema } from "../support/postgres.ts";
 import { type Answer, type Arrival, startReceiver } from "../support/receiver.ts";
 import { DURABLE, startRedis } from "../support/redis-server.ts";
-import type { Program } from "../support/shell.ts";
+import { fill, smallDisk } from "../support/small-disk.ts";
 import { startProxy, targetOf } from "../support/tcp-proxy.ts";
 import { follow } from "./runbook.ts";
+import { LOOPBACK, openDeadLetters, putTopic, RETRY, scrapeOf, send, shownAs, startDaemon, systemctl, TOPIC } from "./scene.ts";
 
 afterAll(removeWorkspaces);
-
-const TOPIC = "shop/charge";
-const LOOPBACK = { MAKEGOOD_SINK_ALLOW: "127.0.0.0/8", MAKEGOOD_POLL_MS: "50" };
-const RETRY = { attempts_max: 1, base_ms: 10, max_ms: 10 };
-
-const scrapeOf = async (server: TestServer): Promise<string> => (await fetch(`${server.url}/metrics`)).text();
-
-async function send(server: TestServer, payload: unknown): Promise<void> {
-  expect((await server.send("POST", "/api/v1/messages", { topic: TOPIC, payload })).status).toBe(201);
-}
-
-/** `systemctl start NAME`: what brings that service back. */
-const systemctl =
-  (services: Readonly<Record<string, () => Promise<void>>>): Program =>
-  async ({ args: [verb, name = ""] }) => {
-    if (verb !== "start" || !services[name]) return { code: 5, stdout: "", stderr: `no unit ${name}\n` };
-    await services[name]();
-    return { code: 0, stdout: "", stderr: "" };
-  };
-
-/** Value of the first series of that name and those labels; null: there is none. */
-function shownAs(scrape: string, series: RegExp): number | null {
-  const line = scrape.split("\n").find((one) => series.test(one));
-  return line === undefined ? null : Number(line.slice(line.lastIndexOf(" ") + 1));
-}
-
-const openDeadLetters = (scrape: string) => shownAs(scrape, /^makegood_dead_letters\{topic="shop\/charge"\}/) ?? 0;
 
 async function served(answer: (arrival: Arrival) => Answer) {
   const schema = freshSchema();
@@ -49,7 +24,7 @@ async function served(answer: (arrival: Arrival) => Answer) {
   const server = await startTestServer(LOOPBACK, { store });
   const receiver = await startReceiver(answer);
   const sink = { kind: "http", url: `${receiver.url}/charge` };
-  expect((await server.send("PUT", `/api/v1/topics/${TOPIC}`, { sink, retry: RETRY })).status).toBeLessThan(300);
+  await putTopic(server, { sink, retry: RETRY });
   return {
     server,
     receiver,
@@ -65,7 +40,7 @@ it("a poison message: mended or discarded, and no dead letter is left", async ()
   // It takes numbers only.
   await using scene = await served(({ body }) => ({ status: /"amount":\d/.test(body) ? 200 : 422 }));
   const { server, receiver } = scene;
-  const { printed } = await follow("poison-message", null, {
+  const printed = await follow("poison-message", null, {
     cwd: await workspace(),
     env: { MAKEGOOD_URL: server.url, TOPIC },
     scrape: () => scrapeOf(server),
@@ -83,7 +58,7 @@ it("a flood of dead letters: the receiver is back, a redrive heals the group", a
   let broken = true;
   await using scene = await served(() => ({ status: broken ? 400 : 200 }));
   const { server } = scene;
-  const { printed } = await follow("flood-of-dead-letters", "M10DeadLettersHigh", {
+  const printed = await follow("flood-of-dead-letters", "M10DeadLettersHigh", {
     cwd: await workspace(),
     env: { MAKEGOOD_URL: server.url },
     scrape: () => scrapeOf(server),
@@ -107,7 +82,7 @@ it("PostgreSQL lost: it comes back by itself, with what waited below", async () 
     await follow("postgres-lost", "MakegoodStoreDown", {
       cwd: await workspace(),
       env: { MAKEGOOD_URL: server.url },
-      programs: { systemctl: systemctl({ postgresql: back }) },
+      programs: { systemctl: systemctl({ postgresql: { start: back } }) },
       scrape: () => scrapeOf(server),
       async inject() {
         proxy.refuse();
@@ -130,12 +105,12 @@ it("Redis lost: it comes back without its data, which is said until a person kno
     { store: createRedisStore({ redis: redis.url, prefix }) },
   );
   try {
-    await server.send("PUT", `/api/v1/topics/${TOPIC}`, { sink: { kind: "notify" }, paused: true });
+    await putTopic(server, { sink: { kind: "notify" }, paused: true });
     await send(server, { amount: 1 });
-    const { printed } = await follow("redis-lost", "MakegoodStoreDown", {
+    const printed = await follow("redis-lost", "MakegoodStoreDown", {
       cwd: await workspace(),
       env: { MAKEGOOD_URL: server.url, REDIS_URL: redis.url },
-      programs: { systemctl: systemctl({ "redis-server": () => redis.start() }) },
+      programs: { systemctl: systemctl({ "redis-server": { start: () => redis.start() } }) },
       scrape: () => scrapeOf(server),
       async inject() {
         await redis.ask("FLUSHALL");
@@ -150,3 +125,29 @@ it("Redis lost: it comes back without its data, which is said until a person kno
     await redis.stop();
   }
 }, 60_000);
+
+it("disk full: room is made, and it accepts again by itself", async () => {
+  const disk = await smallDisk(130);
+  const settings = { max_wal_size: "32MB", min_wal_size: "32MB", shared_buffers: "16MB" };
+  const postgres = await ownPostgres({ folder: disk, settings });
+  const cwd = await workspace();
+  await using makegood = await startDaemon(cwd, { DATABASE_URL: postgres.url });
+  await putTopic(makegood, { sink: { kind: "notify" }, paused: true });
+  const sendLarge = () => makegood.send("POST", "/api/v1/messages", { topic: TOPIC, payload: "x".repeat(200_000) });
+  expect((await sendLarge()).status).toBe(201);
+  const printed = await follow("disk-full", "MakegoodStoreDown", {
+    cwd,
+    env: { MAKEGOOD_URL: makegood.url, DATA_DIR: postgres.pgdata },
+    programs: { systemctl: systemctl({ postgresql: { start: async () => (postgres.running ? undefined : postgres.start()) } }) },
+    scrape: makegood.scrape,
+    async inject() {
+      await fill(disk, "ballast");
+      await expect.poll(async () => (await sendLarge()).status, { interval: 1 }).toBeGreaterThanOrEqual(500);
+    },
+    until: (scrape, there) => shownAs(scrape, /^makegood_store_up /) === (there ? 0 : 1),
+  });
+  expect(printed.Look).toMatch(/100%.*\n$/);
+  expect((await sendLarge()).status).toBe(201);
+  await makegood.service.stop();
+  await postgres.stop();
+}, 120_000);

@@ -4,7 +4,7 @@
  * says what to install.
  */
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { appendFile, mkdtemp, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createClient } from "redis";
@@ -47,10 +47,10 @@ atEnd(async () => {
   for (const folder of folders.splice(0)) await rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
 });
 
-/** `env`: of the server's process, beside ours. `folder`: instead of one that is made for it. */
+/** `env`: of the server's process, beside ours. `folder`: instead of one that is made for it. `sentinel`: a Sentinel, which knows no server yet. */
 export async function startRedis(
   settings: readonly string[] = DURABLE,
-  given: { readonly env?: NodeJS.ProcessEnv; readonly folder?: string } = {},
+  given: { readonly env?: NodeJS.ProcessEnv; readonly folder?: string; readonly sentinel?: boolean } = {},
 ): Promise<RedisServer> {
   const program = await findRedis();
   const folder = given.folder ?? (await mkdtemp(join(await roomyMemory(), "makegood-redis-")));
@@ -99,7 +99,13 @@ export async function startRedis(
         "--logfile",
         join(folder, "log"),
       ];
-      const fresh = spawn(program, [...fixed, ...now], { stdio: "ignore", env: { ...process.env, ...given.env } });
+      // A Sentinel keeps in its file what it knows.
+      const file = join(folder, "sentinel.conf");
+      if (given.sentinel) await appendFile(file, "");
+      const fresh = spawn(program, [...(given.sentinel ? [file, "--sentinel"] : []), ...fixed, ...now], {
+        stdio: "ignore",
+        env: { ...process.env, ...given.env },
+      });
       child = fresh;
       running.add(fresh);
       fresh.once("exit", () => running.delete(fresh));

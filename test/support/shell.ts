@@ -7,6 +7,7 @@ import { chmod, mkdir, writeFile } from "node:fs/promises";
 import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import * as processes from "../cli/support.ts";
 import { terminal } from "../cli/terminal.ts";
 
 export interface Answered {
@@ -35,7 +36,16 @@ export function shellBlocks(text: string): string[] {
   return [...text.matchAll(/^```sh\n([\s\S]*?)^```/gm)].map((match) => match[1] as string);
 }
 
-const makegood: Program = ({ args, stdin, env, cwd }) => terminal(args, { env, cwd, width: 100, stdin });
+/** They read and write files where they are started, so they are processes of their own. */
+const ON_FILES: readonly string[] = ["export", "import", "backup", "restore", "verify"];
+
+const inColumns =
+  (width: number | null): Program =>
+  async ({ args, stdin, env, cwd }) => {
+    if (!ON_FILES.includes(args[0] ?? "")) return terminal(args, { env, cwd, stdin, ...(width === null ? {} : { width }) });
+    const { code, ...told } = await processes.makegood(cwd, args, env, stdin);
+    return { ...told, code: code ?? 1 };
+  };
 
 /** In the shell: asks with NUL-ended texts, and gets the exit code, the output and the errors likewise. */
 const shim = (name: string, port: number): string => `#!/bin/bash
@@ -66,13 +76,14 @@ function read(received: string): Asked | null {
   return { name, cwd, args, stdin, env: Object.fromEntries(env) as Record<string, string> };
 }
 
-/** `env` is what `makegood` and the script see beside PATH and HOME. */
+/** `env` is what `makegood` and the script see beside PATH and HOME. `width`: of the terminal; null: everything in full, as into a pipe. */
 export async function openShell(
   cwd: string,
   env: Readonly<Record<string, string>>,
   programs: Readonly<Record<string, Program>> = {},
+  width: number | null = 100,
 ): Promise<Shell> {
-  const all: Readonly<Record<string, Program>> = { makegood, ...programs };
+  const all: Readonly<Record<string, Program>> = { makegood: inColumns(width), ...programs };
   const server = createServer({ allowHalfOpen: true }, (socket) => {
     let received = "";
     socket.setEncoding("utf8").on("data", async (data: string) => {

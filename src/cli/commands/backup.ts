@@ -1,4 +1,5 @@
 /** `makegood backup` and `makegood restore`: the embedded server's data while it serves, and back; proven by what conservation remembers. */
+import { isMakegoodError } from "../../message/errors.ts";
 import { systemClock } from "../../platform/clock.ts";
 import { storeUrl } from "../../server/open-store.ts";
 import type { Conservation, Position } from "../../store/conservation.ts";
@@ -37,12 +38,22 @@ interface Proof {
   readonly position: Position | null;
 }
 
-async function withServer<T>({ io, config }: CommandContext, use: (url: string, kept: Conservation) => Promise<T>): Promise<T> {
+/** `kept` is null where the schema is of an earlier version: it stays as it is, or there would be no way back to that version. */
+async function withServer<T>(
+  { io, config }: CommandContext,
+  use: (url: string, kept: Conservation | null) => Promise<T>,
+): Promise<T> {
   const { url, release } = await storeUrl(config, warnings(io));
-  const store = createPostgresStore({ url, schema: config.schema });
+  const store = createPostgresStore({ url, schema: config.schema, migrate: "check" });
   try {
-    await store.open();
-    return await use(url, store.conservation);
+    const kept = await store.open().then(
+      () => store.conservation,
+      (error: unknown) => {
+        if (isMakegoodError(error) && error.code === "schema_outdated") return null;
+        throw error;
+      },
+    );
+    return await use(url, kept);
   } finally {
     await store.close();
     await release();
@@ -54,8 +65,8 @@ async function backup(context: CommandContext, directory: string): Promise<ExitC
   requireEmbedded(context);
   if (!(await holdsData(config.data_dir))) throw new Stop(`${config.data_dir} holds no data (MAKEGOOD_DATA_DIR)`, EXIT.notFound);
   return withServer(context, async (url, kept) => {
-    await kept.pass({ reach: "slice", budgetMs: PASS_MS });
-    const proof: Proof = { schema: config.schema, position: await kept.position() };
+    await kept?.pass({ reach: "slice", budgetMs: PASS_MS });
+    const proof: Proof = { schema: config.schema, position: (await kept?.position()) ?? null };
     const made = await backupEmbedded({ url, dataDir: config.data_dir, target: directory, clock: systemClock, proof });
     const { files, from_lsn, to_lsn } = made;
     const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
@@ -82,14 +93,22 @@ async function restore(context: CommandContext, directory: string, dryRun: boole
   return withServer(context, (_, kept) => prove(context, kept, made_at, proof as Proof));
 }
 
+const EARLIER = "its schema is of an earlier version; start that one, or `makegood migrate up`, then `makegood verify --full`";
+
 /** The ledger reaches at least as far as when the backup began, with the same sums, and what is there agrees with it. */
 async function prove(
   context: CommandContext,
-  kept: Conservation,
+  kept: Conservation | null,
   madeAt: string,
   { schema, position }: Proof,
 ): Promise<ExitCode> {
   const { io, config } = context;
+  if (kept === null) {
+    tell(context, { made_at: madeAt, data_dir: config.data_dir, proven: false, state: "unknown", reason: EARLIER }, () =>
+      say(io, `restored the backup of ${madeAt} into ${config.data_dir}; not proven: ${EARLIER}`),
+    );
+    return EXIT.notProven;
+  }
   const found = schema === config.schema && position ? await kept.positionAt(position.pass) : null;
   await kept.pass({ reach: "full" });
   const { state, reason, totals, divergencesTotal } = await kept.conclude({});

@@ -10,7 +10,7 @@ import * as redisDoor from "../../store/redis/index.ts";
 import { type AddCommand, type CommandContext, confirmed, family, NO_TERMINAL } from "../conversation.ts";
 import { EXIT, type ExitCode, Stop, say, tell } from "../io.ts";
 import { warnings } from "../local.ts";
-import { listing } from "../table.ts";
+import { listing, sayJson } from "../table.ts";
 
 type Flags = Readonly<Partial<Record<"yes" | "dryRun" | "limit" | "after" | "maxLen", string | true>>>;
 type Use = (context: CommandContext, parts: redisDoor.Replaying, flags: Flags, ids: readonly string[]) => Promise<ExitCode>;
@@ -119,9 +119,8 @@ async function list(context: CommandContext, { redis, stream }: redisDoor.Replay
 async function show(context: CommandContext, { redis, stream }: redisDoor.Replaying, _: Flags, [id = ""]: readonly string[]) {
   const entry = await redisDoor.findDead(redis, stream, id);
   if (!entry) throw new Stop(`${stream} has no entry ${id}`, EXIT.notFound);
-  return tell(context, { ...rowOf(entry), fields: entry.fields }, () =>
-    say(context.io, JSON.stringify({ ...rowOf(entry), fields: entry.fields }, null, 2)),
-  );
+  const shown = { ...rowOf(entry), fields: entry.fields };
+  return tell(context, shown, () => sayJson(context.io, shown));
 }
 
 async function wanted({ io }: CommandContext, question: string, { yes }: Flags): Promise<void> {
