@@ -1,10 +1,11 @@
 /**
- * What the whole system's gauges are read from, where the store is PostgreSQL: a statement for each source, of rooms that keep tables of
+ * What the whole system's gauges are read from. Where the store is PostgreSQL: a statement for each source, of rooms that keep tables of
  * their own. A statement costs the same at any size, or is an estimate where it would not; one that fails takes only its own gauges away.
  */
 import { createLevelSources, type Level, type LevelSource, type LevelSources } from "../observe/level-sources.ts";
 import type { MetricName } from "../observe/table.ts";
 import type { Clock } from "../platform/clock.ts";
+import { type Conservation, conservationOf } from "../store/conservation.ts";
 import { type Home, homeOf } from "../store/home.ts";
 import type { Store } from "../store/store.ts";
 
@@ -75,6 +76,25 @@ const proof: SqlSource = {
   union all select 'makegood_conservation_age_seconds', extract(epoch from statement_timestamp() - c.passed_at), null from ${s}.conservation c`,
 };
 
+/** The same of a store that has no tables. */
+const told = (conservation: Conservation, clock: Clock): LevelSource => ({
+  name: "conservation",
+  async read() {
+    const report = await conservation.report();
+    if (!report) return [];
+    const states = ["whole", "broken", "unknown"].map((state): Level => {
+      return { name: "makegood_conservation_state", value: report.state === state ? 1 : 0, labels: [state] };
+    });
+    const { divergences, passedAt } = report;
+    const age = passedAt === null ? [] : [(clock.wallMs() - passedAt.getTime()) / 1_000];
+    return [
+      ...states,
+      { name: "makegood_conservation_divergences", value: divergences.length, labels: [] },
+      ...age.map((value): Level => ({ name: "makegood_conservation_age_seconds", value, labels: [] })),
+    ];
+  },
+});
+
 const SOURCES: readonly SqlSource[] = [groups, claims, sizes];
 
 /** `recoveryHome`: where the records of recovery are, beside a store that keeps none. */
@@ -86,7 +106,9 @@ export function openLevels(
   const own = homeOf(store);
   const home = own ?? (recoveryHome ? homeOf(recoveryHome) : null);
   if (home) for (const source of SOURCES) levels.add(read(home, source));
+  const conservation = conservationOf(store);
   if (own) levels.add(read(own, proof));
+  else if (conservation) levels.add(told(conservation, clock));
   return levels;
 }
 

@@ -10,7 +10,8 @@ import { type ConservationReport, conservationOf } from "../../src/store/conserv
 import { DELIVERED, dead, hold, KEYED, newMessage, PLAIN, RELEASE, retry } from "../../src/testing/store-conformance/fixtures.ts";
 import { settles } from "../../src/testing/store-conformance/scene.ts";
 import { beginTransaction, openStore } from "../support/postgres.ts";
-import { claimSome, MONEY, type VerifyScene, verifyScene } from "./scene.ts";
+import { claimSome, MONEY } from "./cases.ts";
+import { type VerifyScene, verifyScene } from "./scene.ts";
 
 const MS = process.env.MAKEGOOD_SOAK ? 120_000 : 5_000;
 let scene: VerifyScene;

@@ -2,37 +2,20 @@
  * A PostgreSQL store with messages in every state, and passes over it: what each case of conservation begins with.
  */
 import pg from "pg";
-import type { ClaimedMessage, NewMessage } from "../../src/message/message.ts";
-import type { Settlement } from "../../src/message/settlement.ts";
 import { sleep, systemClock } from "../../src/platform/clock.ts";
 import { createIds } from "../../src/platform/ids.ts";
-import type { Beside, ConservationReport, PassOptions } from "../../src/store/conservation.ts";
-import type { Store } from "../../src/store/store.ts";
-import { DELIVERED, dead, definition, KEYED, newMessage, PLAIN, retry } from "../../src/testing/store-conformance/fixtures.ts";
-import { settles } from "../../src/testing/store-conformance/scene.ts";
+import { definition, KEYED, PLAIN } from "../../src/testing/store-conformance/fixtures.ts";
 import { databaseUrl, dropSchema, emptyTables, freshSchema, openStore } from "../support/postgres.ts";
-
-export const MONEY = "test/money";
+import { type CaseScene, everything, type Hands, MONEY, movesOf } from "./cases.ts";
 
 export type Opened = Awaited<ReturnType<typeof openStore>>;
 
-export interface VerifyScene {
+export interface VerifyScene extends CaseScene {
   readonly store: Opened;
   readonly schema: string;
   readonly client: pg.Client;
-  readonly id: () => string;
-  /** Its enqueued ids. */
-  accept(count: number, fields?: Partial<NewMessage>, now?: Date): Promise<string[]>;
-  claim(count: number): Promise<ClaimedMessage[]>;
-  settle(claimed: readonly ClaimedMessage[], settlement?: Settlement): Promise<void>;
   /** Without the triggers that keep people from doing this. */
   harm(sql: string, values?: unknown[]): Promise<void>;
-  verify(reach?: PassOptions["reach"], beside?: Record<string, Beside>): Promise<ConservationReport>;
-  /** Some of everything: waiting, ordered, claimed, retried, held, dead, resolved, discarded, delivered. */
-  everything(): Promise<void>;
-  /** As if nothing had ever been accepted, and no pass made. */
-  empty(): Promise<void>;
-  close(): Promise<void>;
 }
 
 const TABLES = [
@@ -66,15 +49,8 @@ export async function verifyScene(): Promise<VerifyScene> {
     schema,
     client,
     id,
-    async accept(count, fields = {}, now) {
-      const messages = Array.from({ length: count }, () => newMessage(fields.id ?? id(), fields));
-      await store.enqueue(messages, { now });
-      return messages.map((message) => message.id);
-    },
-    claim: (count) => claimSome(store, count),
-    async settle(claimed, settlement = DELIVERED) {
-      await store.settle(settles(claimed, settlement));
-    },
+    hands: handsOf((sql, values) => scene.harm(sql, values)),
+    ...movesOf(store, id),
     async harm(sql, values = []) {
       await client.query("set session_replication_role = replica");
       await client.query(sql, values);
@@ -102,28 +78,30 @@ export async function verifyScene(): Promise<VerifyScene> {
   return scene;
 }
 
-export async function claimSome(store: Store, count: number): Promise<ClaimedMessage[]> {
-  const lanes = (await store.lanes()).map(({ lane }) => ({ lane, limit: count }));
-  const claimed = lanes.length > 0 ? await store.claim({ owner: "w", leaseMs: 60_000, lanes }) : [];
-  return claimed.slice(0, count);
-}
-
-async function everything({ store, accept, claim, settle }: VerifyScene): Promise<void> {
-  await accept(6, { topic: MONEY, payload: '{"amount_micro":12.50}' });
-  await settle(await claim(6));
-  const die = async (count: number): Promise<string[]> => {
-    const ids = await accept(count, { tenantId: "a" });
-    await settle(await claim(count), dead());
-    return ids;
+/** Rows of ready are kept aside, to be brought back. */
+function handsOf(harm: VerifyScene["harm"]): Hands {
+  return {
+    async unready(ids) {
+      await harm("create temp table if not exists kept as select * from ready limit 0");
+      await harm("truncate kept");
+      await harm("insert into kept select * from ready where id = $1", [ids[0]]);
+      for (const table of ["ready", "ready_ordered"]) await harm(`delete from ${table} where id = any ($1)`, [ids]);
+      return () => harm("insert into ready overriding system value select * from kept");
+    },
+    unwrite: (ids) => harm("delete from message where id = any ($1)", [ids]),
+    waitToo: (id) => harm("insert into ready (due, id, lane_id) select 'infinity', id, lane_id from message where id = $1", [id]),
+    dieToo: (id) =>
+      harm("insert into dead_letter (id, lane_id, attempts) select id, lane_id, 1 from message where id = $1", [id]),
+    undie: (ids) => harm("delete from dead_letter where id = any ($1)", [ids]),
+    repay: (ids, payload) => harm("update message set payload = $2 where id = any ($1)", [ids, payload]),
+    async rename(id, to) {
+      await harm("update message set id = $2 where id = $1", [id, to]);
+      await harm("update attempt set message_id = $2 where message_id = $1", [id, to]);
+    },
+    evenOut: () => harm("update conservation_bucket set accepted_n = accepted_n - 1, delivered_n = delivered_n - 1"),
+    editAccount: () => harm("update conservation_bucket set accepted_n = 2, accepted_hash = 0"),
+    editSealedMoney: (amount) => harm("update conservation_bucket set accepted_money = $1 where sealed is not null", [amount]),
+    editSeal: () => harm("update conservation_seal set n = 3"),
+    cutSeals: () => harm("delete from conservation_seal"),
   };
-  const dying = await die(6);
-  const by = { actor: "test", reason: null };
-  await store.intervene({ id: dying[0] as string, action: "resolve", ...by });
-  await store.intervene({ id: dying[1] as string, action: "discard", ...by });
-  await store.intervene({ id: dying[2] as string, action: "replay", ...by });
-  await accept(4, { tenantId: "b" });
-  await settle((await claim(3)).slice(0, 2), retry(60_000));
-  await accept(3, { topic: KEYED, orderingKey: "k" });
-  await accept(5);
-  await accept(4, { topic: MONEY, payload: '{"amount_micro":3}' });
 }

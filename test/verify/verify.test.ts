@@ -17,7 +17,8 @@ import { makegood, removeWorkspaces, workspace } from "../cli/support.ts";
 import { startableDist } from "../support/build.ts";
 import { beginTransaction, databaseUrl, openStore } from "../support/postgres.ts";
 import { usageStage } from "../usage/scene.ts";
-import { MONEY, type VerifyScene, verifyScene } from "./scene.ts";
+import { MONEY } from "./cases.ts";
+import { type VerifyScene, verifyScene } from "./scene.ts";
 
 vi.setConfig({ testTimeout: 120_000 });
 const DAY = 24 * 3_600_000;

@@ -5,11 +5,14 @@
 import { isMakegoodError, MakegoodError } from "../../message/errors.ts";
 import { type Clock, systemClock } from "../../platform/clock.ts";
 import { type Random, systemRandom } from "../../platform/random.ts";
+import type { WithConservation } from "../conservation.ts";
 import type { WithMovable } from "../movable.ts";
 import { leadershipLost } from "../shared/leadership.ts";
 import type { Intervention, InterventionResult, PruneRequest, Store, StoreTraits } from "../store.ts";
 import { createClaims } from "./claim.ts";
 import { type ConnectOptions, connectRedis } from "./connect.ts";
+import { createRedisConservation } from "./conservation/conservation.ts";
+import { countIn } from "./conservation/count.ts";
 import { closedError, createDb, type Db } from "./db.ts";
 import { type Attestation, type RedisDurability, readDurability, requireNoEviction, survivesOf } from "./durability.ts";
 import { createEnqueue } from "./enqueue.ts";
@@ -51,7 +54,7 @@ export interface RedisStoreOptions {
   readonly now?: (() => number) | undefined;
 }
 
-export interface RedisStore extends Store, WithMovable {
+export interface RedisStore extends Store, WithConservation, WithMovable {
   /** Reads again what the server says about its durability. */
   durability(): Promise<RedisDurability>;
   /**
@@ -161,9 +164,12 @@ export function createRedisStore(options: RedisStoreOptions): RedisStore {
     idle: (owner, waiting) => wake.idle(owner, waiting),
     ...createReads(db),
     movable: createMovable(db, work),
+    conservation: createRedisConservation(db),
     intervene: (intervention) => intervene(db, intervention, () => work([])),
     async prune(request) {
       await reconcile.step();
+      // I12: what is not counted in stays.
+      await countIn(db);
       return prune(db, request);
     },
     async lead(name, owner, ttlMs, at) {

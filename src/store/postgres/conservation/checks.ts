@@ -2,8 +2,9 @@
  * What is compared without reading messages: that every day which should be here is here, that the accounts agree with the ids that are
  * open, and that the chain of seals is as it was made.
  */
+import { headOf } from "../../shared/sums.ts";
 import { type Placed, replaceFound } from "./divergences.ts";
-import { headOf, SEALED } from "./hours.ts";
+import { SEALED } from "./hours.ts";
 import type { Ask } from "./ledger.ts";
 
 /** A day's table that is gone, and retention did not take it. */

@@ -2,7 +2,7 @@
  * The comparison of hours: what is here of an hour, and what retention took from it, against what was accepted in it: numbers, ids, payloads
  * and money. An hour's bucket in which nothing lives and into which no open transaction can still write is sealed by that, in a chain.
  */
-import { createHash } from "node:crypto";
+import { addedAmounts, difference, headOf } from "../../shared/sums.ts";
 import { IDS_MAX, type Placed, replaceFound } from "./divergences.ts";
 import { type Ask, type Mark, refuseHalfWay } from "./ledger.ts";
 import { SLACK } from "./register.ts";
@@ -55,11 +55,8 @@ const sumsOf = ([n, hash, body, money]: readonly (string | null)[]): Sums => ({
   n: BigInt(n ?? 0),
   hash: BigInt(hash ?? 0),
   body: BigInt(body ?? 0),
-  money: plain(money ?? "0"),
+  money: money ?? "0",
 });
-
-/** 1.50 and 1.5 are the same money. */
-const plain = (money: string): string => (money.includes(".") ? money.replace(/\.?0+$/, "") : money);
 
 /** The next hour after this one that has such buckets; null: there is none. */
 export async function nextHour(ask: Ask, s: string, mark: Mark, which: Which, after: string): Promise<Hour | null> {
@@ -108,7 +105,7 @@ export async function readSome(ask: Ask, s: string, hour: Hour, seconds: number)
       sum.n += one.n;
       sum.hash += one.hash;
       sum.body += one.body;
-      sum.money = await added(ask, sum.money, one.money);
+      sum.money = addedAmounts(sum.money, one.money);
     }
   }
   await refuseHalfWay(ask, s);
@@ -116,36 +113,17 @@ export async function readSome(ask: Ask, s: string, hour: Hour, seconds: number)
   return to === SECONDS;
 }
 
-/** Exact, however many places the numbers have. */
-async function added(ask: Ask, a: string, b: string): Promise<string> {
-  if (a === "0" || b === "0") return a === "0" ? b : a;
-  const [row] = await ask("select ($1::numeric + $2::numeric)::text", [a, b]);
-  return plain(row?.[0] as string);
-}
-
 const NOTHING = (): Sums => ({ n: 0n, hash: 0n, body: 0n, money: "0" });
 
 /** What an account says against what was read of it; null: the same. */
-async function compared(ask: Ask, account: Account, here: Sums): Promise<{ kind: string; detail: string } | null> {
+function compared(account: Account, here: Sums): { kind: string; detail: string } | null {
   const { archived } = account;
-  const n = here.n + archived.n;
-  if (n < account.n)
-    return {
-      kind: "message_gone",
-      detail: `${account.n} were accepted, ${here.n} are here and ${archived.n} went with retention`,
-    };
-  if (n > account.n)
-    return {
-      kind: "more_than_accepted",
-      detail: `${account.n} were accepted, ${here.n} are here and ${archived.n} went with retention`,
-    };
-  if (here.hash + archived.hash !== account.hash)
-    return { kind: "ids_swapped", detail: `${n} are as many as were accepted, but not the same ones` };
-  const money = await added(ask, here.money, archived.money);
-  if (money !== plain(account.money))
-    return { kind: "money_changed", detail: `${plain(account.money)} was accepted, ${money} is here or went with retention` };
-  if (here.body + archived.body !== account.body) return { kind: "payload_changed", detail: "the same ids with other payloads" };
-  return null;
+  return difference({
+    ...{ accepted: account.n, here: here.n, gone: archived.n },
+    sameIds: here.hash + archived.hash === account.hash,
+    samePayloads: here.body + archived.body === account.body,
+    money: { accepted: account.money, now: addedAmounts(here.money, archived.money) },
+  });
 }
 
 /** Ids that were delivered in this hour's day and have no message; only looked for when the numbers say that some are missing. */
@@ -168,7 +146,7 @@ export async function concludeHour(ask: Ask, s: string, hour: Hour): Promise<boo
     if (BigInt(archivedNow ?? -1) !== account.archived.n) return false;
     const { topic, tenant, n } = account;
     const here = hour.sums.get(bucket) ?? NOTHING();
-    const off = await compared(ask, account, here);
+    const off = compared(account, here);
     const missing = Number(n - here.n - account.archived.n);
     const of = { topic, tenantId: tenant, hour: new Date(hour.hour), place: `${hour.hour} ${bucket}` };
     if (off) found.push({ ...off, ...of, count: Math.max(1, Math.abs(missing)), ids: [] });
@@ -187,12 +165,6 @@ export async function concludeHour(ask: Ask, s: string, hour: Hour): Promise<boo
 }
 
 /** A seal's words, of which its head is made. */
-export function headOf(before: string, words: readonly string[]): string {
-  return createHash("sha256")
-    .update(JSON.stringify([before, ...words]))
-    .digest("hex");
-}
-
 export const SEALED =
   "topic, tenant, extract(epoch from hour)::bigint::text, accepted_n::text, accepted_hash::text, accepted_body::text, trim_scale(accepted_money)::text";
 

@@ -38,6 +38,7 @@ for g = 1, G do
   end
 end
 call('ZCARD', pending)
+call('LLEN', P .. 'intake')
 if #unlisted > 0 then call('SCARD', KEYS[2]) end
 if call('EXISTS', unpack(KEYS, head + 1)) > 0 then
   for m = 1, N do
@@ -57,10 +58,10 @@ if fresh == 0 then return results end
 
 -- The first write is also the look at its key.
 call('HINCRBY', KEYS[3], topic, fresh)
-local ids, all, last = {}, {}, 0
+local ids, all, last, intake = {}, {}, 0, {}
 m = 0
 for g = 1, G do
-  local line, size, start = {}, 0, ARGV[3 + 3 * g] .. ARGV[4 + 3 * g] .. '\\0\\0'
+  local line, size, came, start = {}, 0, { ARGV[3 + 3 * g] .. stamp }, ARGV[3 + 3 * g] .. ARGV[4 + 3 * g] .. '\\0\\0'
   for _ = 1, ARGV[5 + 3 * g] do
     m = m + 1
     if not results[m] then
@@ -69,10 +70,15 @@ for g = 1, G do
       call('HSET', message, 'h', start .. ARGV[at] .. '\\0', 'p', ARGV[at + 1], 'c', stamp, 'st', 'p')
       ids[m], line[size + 1], line[size + 2], all[last + 1], all[last + 2] = id, stamp, id, '0', id
       size, last = size + 2, last + 2
+      came[#came + 1] = id
     end
   end
-  if size > 0 then call('ZADD', KEYS[6 + g], unpack(line)) end
+  if size > 0 then
+    call('ZADD', KEYS[6 + g], unpack(line))
+    intake[#intake + 1] = table.concat(came, '\\0')
+  end
 end
+call('RPUSH', P .. 'intake', unpack(intake))
 call('ZADD', pending, unpack(all))
 local keys, size = {}, 0
 for k = 1, n do

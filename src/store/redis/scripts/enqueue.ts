@@ -118,7 +118,8 @@ if plain then results = {} end
 if #fresh == 0 then return { results, {} } end
 
 -- Nothing has been written so far; from here on nothing is refused.
-local lanes, seen, unlisted, heads, numbers, keys, unusual, ordered = {}, {}, {}, {}, {}, {}, {}, 0
+local lanes, seen, unlisted, heads, numbers, keys, unusual, ordered, came, intake = {}, {}, {}, {}, {}, {}, {}, 0, {}, {}
+fits('LLEN', P .. 'intake')
 for _, m in ipairs(fresh) do
   local at = first + 4 * m - 4
   local group, rest = groups[ARGV[at]], ARGV[at + 2]
@@ -177,6 +178,9 @@ for _, m in ipairs(fresh) do
   local group, message = groups[ARGV[at]], KEYS[4 + m]
   local id, head, state, due = sub(message, ID), group.head .. ARGV[at + 1] .. '\\0', 'p', stamp
   if group.okey then place = place + 1 end
+  local list = came[group.scope]
+  if not list then list = { group.scope .. stamp } came[group.scope] = list end
+  list[#list + 1] = id
   if unusual[m] then
     state, due = write_unusual(message, head, ARGV[at + 3], unusual[m])
     if group.okey then call('HSET', message, 'sq', place) end
@@ -197,6 +201,9 @@ for _, m in ipairs(fresh) do
   end
 end
 write_sets()
+-- What was accepted, apart from all that becomes of it (I12).
+for _, list in pairs(came) do intake[#intake + 1] = table.concat(list, '\\0') end
+many('RPUSH', P .. 'intake', intake)
 many('HSET', P .. 'dedupe', keys)
 many('SADD', P .. 'lanes', unlisted)
 for _, group in ipairs(heads) do rehead(group.lane, group.okey) end

@@ -39,7 +39,7 @@ export const PUT_MOVABLE = script(
   "put what is moved",
   "grows",
   `local at, n, all, results, taken, orderings = 4, 5, {}, {}, {}, {}
-fits('HLEN', P .. 'dedupe') fits('SCARD', P .. 'lanes') fits('HLEN', P .. 'accepted') zset(P .. 'settled') fits('HLEN', P .. 'meta')
+fits('HLEN', P .. 'dedupe') fits('SCARD', P .. 'lanes') fits('HLEN', P .. 'accepted') zset(P .. 'settled') fits('HLEN', P .. 'meta') fits('LLEN', P .. 'intake')
 local function judge(m)
   local before = call('HGET', m.key, 'p')
   if before then return before == m.payload and 'h' .. m.id or 'c' .. m.id end
@@ -75,6 +75,8 @@ for _, m in ipairs(all) do
   call('HINCRBY', P .. 'accepted', m.topic, 1)
   call('HSET', m.key, 'h', m.head, 'p', m.payload, 'st', m.state)
   for from = m.from, m.to, 2000 do call('HSET', m.key, unpack(ARGV, from, math.min(from + 1999, m.to))) end
+  local topic, tenant = head_of(m.head)
+  call('RPUSH', P .. 'intake', topic .. '\\0' .. tenant .. '\\0' .. (call('HGET', m.key, 'c') or stamp) .. '\\0' .. m.id)
   if m.scope then call('HSET', P .. 'dedupe', m.scope, m.id) end
   add(P .. 's:' .. m.state .. ':' .. m.topic, '0', m.id)
   if m.settled ~= '' then add(P .. 'settled', m.settled, m.id) end

@@ -2,7 +2,12 @@
  * PRUNE and LEAD: retention of what is settled and past its time, and nothing else (I2); leadership that saves work and never
  * provides safety (I9). CHECK is refused when a write would be.
  */
+import { ACCOUNTS } from "../conservation/accounts-lua.ts";
+import { RETIRE } from "../conservation/seal-scripts.ts";
 import { script } from "./script.ts";
+
+/** Payloads are read once more before they go; so many bytes of them in one script. */
+const BYTES_MAX = 8_388_608;
 
 /**
  * After the usual three: how long to keep, how many at most, how much longer dead letters that ended; then name, owner and term of the
@@ -11,11 +16,12 @@ import { script } from "./script.ts";
 export const PRUNE = script(
   "prune",
   "settles",
-  `if ARGV[7] ~= '' then
+  `${ACCOUNTS}${RETIRE}if ARGV[7] ~= '' then
   local l = call('HMGET', P .. 'leader:' .. ARGV[7], 'owner', 'term', 'until')
   if l[1] ~= ARGV[8] or l[2] ~= ARGV[9] or (tonumber(l[3]) or 0) <= now then return { -1, 0 } end
 end
 zset(P .. 'settled') zset(P .. 'ended') fits('HLEN', P .. 'dedupe') fits('HLEN', P .. 'pruned')
+fits('HLEN', BOOKS) zset(OPEN) fits('HLEN', P .. 'books:gone') fits('HLEN', P .. 'books:known') fits('HLEN', P .. 'books:names') fits('HLEN', P .. 'books:seals')
 local kept, longer, looked = tonumber(ARGV[4]), tonumber(ARGV[6]), 0
 -- Those that ended and stay longer than the others wait in a set of their own, or they would stand before what goes.
 local ids = call('ZRANGEBYSCORE', P .. 'ended', '-inf', now - kept - longer, 'LIMIT', 0, ARGV[5])
@@ -33,32 +39,73 @@ if #ids < tonumber(ARGV[5]) then
     end
   end
 end
-local gone = {}
+local gone, bytes, last = {}, 0, #ids
 for n, id in ipairs(ids) do
-  local m = redis.pcall('HMGET', P .. 'm:' .. id, 'st', 'h')
+  local m = redis.pcall('HMGET', P .. 'm:' .. id, 'st', 'h', 'q')
   gone[n] = m
   if m[1] and m[2] then
     m.topic, m.tenant, m.priority, m.okey, m.key = head_of(m[2])
     zset(P .. 's:' .. m[1] .. ':' .. m.topic)
   end
 end
+-- I12: what goes is added up first, by the script in which it goes. What is accepted and not counted yet stays until it is.
+local coming
+local function is_coming(id)
+  coming = coming or '\\0' .. table.concat(call('LRANGE', P .. 'intake', 0, -1), '\\0') .. '\\0'
+  return string.find(coming, '\\0' .. id .. '\\0', 1, true) ~= nil
+end
+local numbers, began = {}, call('HEXISTS', BOOKS, 'began') == 1
+local function add_up(id, m)
+  if not m[3] then
+    if is_coming(id) then return false end
+    if began then
+      call('HINCRBY', P .. 'books:known', m.topic, 1)
+      call('HINCRBY', P .. 'books:gone', m.topic, 1)
+      book('', 'unseen', 1)
+    end
+    return true
+  end
+  local number, payload, hash = m[3], call('HGET', P .. 'm:' .. id, 'p') or '', hashed(id)
+  local open = open_of(id)
+  bytes = bytes + #payload
+  if open then
+    book_ended(number, m[1], hash)
+    call('ZREM', OPEN, open.member)
+  end
+  book(number, 'gn', 1) book(number, 'gh', hash) book(number, 'gb', hashed(id .. payload)) book('', 'archived', 1)
+  call('HINCRBY', P .. 'books:gone', m.topic, 1)
+  if id > (call('HGET', BOOKS, 'gone_to') or '') then call('HSET', BOOKS, 'gone_to', id) end
+  numbers[number] = true
+  return true
+end
+local went = 0
 for n, id in ipairs(ids) do
   local m = gone[n]
-  call('ZREM', P .. (n <= waited and 'ended' or 'settled'), id)
   -- Only the settled: delivered, resolved, discarded.
-  if m.topic and (m[1] == 'd' or m[1] == 'r' or m[1] == 'x') then
-    call('UNLINK', P .. 'm:' .. id)
-    remove(P .. 's:' .. m[1] .. ':' .. m.topic, id)
-    -- The key protects as long as its message lives.
-    if m.key ~= '' then
-      local scope = m.topic .. '\\0' .. m.tenant .. '\\0' .. m.key
-      if call('HGET', P .. 'dedupe', scope) == id then call('HDEL', P .. 'dedupe', scope) end
+  local settled = m.topic and (m[1] == 'd' or m[1] == 'r' or m[1] == 'x')
+  if not settled or add_up(id, m) then
+    went = went + 1
+    call('ZREM', P .. (n <= waited and 'ended' or 'settled'), id)
+    if settled then
+      call('UNLINK', P .. 'm:' .. id)
+      remove(P .. 's:' .. m[1] .. ':' .. m.topic, id)
+      -- The key protects as long as its message lives.
+      if m.key ~= '' then
+        local scope = m.topic .. '\\0' .. m.tenant .. '\\0' .. m.key
+        if call('HGET', P .. 'dedupe', scope) == id then call('HDEL', P .. 'dedupe', scope) end
+      end
+      call('HINCRBY', P .. 'pruned', m.topic, 1)
     end
-    call('HINCRBY', P .. 'pruned', m.topic, 1)
+  end
+  if bytes > ${BYTES_MAX} then
+    last = n
+    break
   end
 end
 write_sets()
-return { looked + #ids, #ids }
+write_books()
+for number in pairs(numbers) do retire(number) end
+return { last < #ids and tonumber(ARGV[5]) or looked + went, went }
 `,
 );
 
