@@ -71,20 +71,15 @@ export const movesOf = (store: Store, id: () => string): Moves => ({
 });
 
 export async function everything({ store, accept, claim, settle }: Pick<CaseScene, "store"> & Moves): Promise<void> {
-  await accept(6, { topic: MONEY, payload: '{"amount_micro":12.50}' });
-  await settle(await claim(6));
-  const die = async (count: number): Promise<string[]> => {
-    const ids = await accept(count, { tenantId: "a" });
-    await settle(await claim(count), dead());
-    return ids;
-  };
-  const dying = await die(6);
+  const claimOf = async (ids: readonly string[]) => (await claim(1_000)).filter(({ id }) => ids.includes(id));
+  await settle(await claimOf(await accept(6, { topic: MONEY, payload: '{"amount_micro":12.50}' })));
+  const dying = await accept(6, { tenantId: "a" });
+  await settle(await claimOf(dying), dead());
   const by = { actor: "test", reason: null };
   await store.intervene({ id: dying[0] as string, action: "resolve", ...by });
   await store.intervene({ id: dying[1] as string, action: "discard", ...by });
   await store.intervene({ id: dying[2] as string, action: "replay", ...by });
-  await accept(4, { tenantId: "b" });
-  await settle((await claim(3)).slice(0, 2), retry(60_000));
+  await settle((await claimOf(await accept(4, { tenantId: "b" }))).slice(0, 2), retry(60_000));
   await accept(3, { topic: KEYED, orderingKey: "k" });
   await accept(5);
   await accept(4, { topic: MONEY, payload: '{"amount_micro":3}' });
