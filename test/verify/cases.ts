@@ -179,6 +179,7 @@ export function conservationCases<Scene extends CaseScene>(
       expect(named(report, "message_gone")).toEqual([waiting]);
       expect(named(report, "state_without_message").sort()).toEqual([alone, both].sort());
       expect(named(report, "no_state")).toEqual([dying]);
+      expect(report.divergences.filter(({ ids }) => ids.length > 0).reduce((sum, { count }) => sum + count, 0)).toBe(4);
     });
 
     it("finds a state doubled: waiting and dead, waiting and claimed, waiting and delivered", async () => {

@@ -113,7 +113,10 @@ conservationCases(
         expect(report).toMatchObject({ state: "whole", divergences: [], totals: { accepted: 5, delivered: 2, live: 3 } });
         const [id] = (await ask("ZRANGE", `@s:p:${PLAIN}`, 0, 0)) as [string];
         await ask("DEL", `@m:${id}`);
-        expect(named(await verify(), "state_without_message")).toEqual([id]);
+        expect(await verify()).toMatchObject({
+          divergencesTotal: 1,
+          divergences: [{ kind: "state_without_message", ids: [id] }],
+        });
       });
 
       it("beside us raises no alarm: what it accepts is counted late, in slices as well", async () => {
@@ -165,11 +168,17 @@ conservationCases(
           await store.conservation.pass({ reach: "slice", budgetMs: 50 });
           sealed = (await store.conservation.conclude({})).totals?.sealed ?? 0;
         }
-        expect(await store.conservation.report()).toMatchObject({ state: "whole", totals: { sealed: 2, buckets: 2, accepted: 5 } });
+        expect(await store.conservation.report()).toMatchObject({
+          state: "whole",
+          totals: { sealed: 2, buckets: 2, accepted: 5 },
+        });
         expect(await store.prune({ keptMs: 0, limit: 100, now: new Date(Date.now() + HOUR) })).toBe(5);
         expect((await ask("KEYS", "@books:b:*")) as string[]).toEqual([]);
         expect(await ask("ZCARD", "@books:open")).toBe(0);
-        expect(await of().verify("full")).toMatchObject({ state: "whole", totals: { accepted: 5, archived: 5, buckets: 0, live: 0 } });
+        expect(await of().verify("full")).toMatchObject({
+          state: "whole",
+          totals: { accepted: 5, archived: 5, buckets: 0, live: 0 },
+        });
         const [ids] = [await accept(1, {}, then)];
         expect(await of().verify("full")).toMatchObject({ state: "whole", totals: { accepted: 6, live: 1 } });
         expect(await store.conservation.whereabouts(ids)).toEqual(["live"]);

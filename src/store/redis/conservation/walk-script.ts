@@ -106,7 +106,11 @@ local function gone(id, o, seen)
     remove(OPEN, o.member)
   else
     wrong(match(seen, '[pio]') and 'state_without_message' or 'message_gone', id, o)
-    if o then sum(still, o.number, hashed(id), 0) end
+    -- It is named: its bucket need not lack it as well.
+    if o then
+      sum(still, o.number, hashed(id), 0)
+      sum(here, o.number, hashed(id), o.body ~= '' and tonumber(o.body) or 0)
+    end
   end
 end
 local function look(id)
