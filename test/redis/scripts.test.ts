@@ -1,4 +1,9 @@
 import { expect, it } from "vitest";
+import * as counts from "../../src/store/redis/conservation/count-scripts.ts";
+import * as money from "../../src/store/redis/conservation/money-script.ts";
+import * as reports from "../../src/store/redis/conservation/report-scripts.ts";
+import * as seals from "../../src/store/redis/conservation/seal-scripts.ts";
+import * as walks from "../../src/store/redis/conservation/walk-script.ts";
 import type { Script } from "../../src/store/redis/lua.ts";
 import * as allot from "../../src/store/redis/scripts/allot.ts";
 import * as claim from "../../src/store/redis/scripts/claim.ts";
@@ -30,6 +35,7 @@ const OF_MESSAGES = [
   settle,
   upkeep,
   workers,
+  ...[counts, money, reports, seals, walks],
 ];
 const isScript = (value: unknown): value is Script => typeof value === "object" && value !== null && "text" in value;
 const scriptsOf = (modules: readonly object[]): Script[] => modules.flatMap((all) => Object.values(all).filter(isScript));

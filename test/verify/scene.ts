@@ -78,7 +78,7 @@ export async function verifyScene(): Promise<VerifyScene> {
   return scene;
 }
 
-/** Rows of ready are kept aside, to be brought back. */
+/** Rows of ready are copied first, to be brought back. */
 function handsOf(harm: VerifyScene["harm"]): Hands {
   return {
     async unready(ids) {

@@ -86,9 +86,9 @@ export function createRedisConservation(db: Db): Conservation {
 
   /** What the version before accepted and two whole rounds have not met went before it could be counted. */
   async function giveUp(state: Books): Promise<void> {
-    const strange = numberOf(state, "strange");
-    if (strange > 0 && strange === numberOf(state, "strange_before")) await db.run(GIVE_UP, [books], []);
-    await setBooks(db, { strange_before: strange });
+    const uncounted = numberOf(state, "uncounted");
+    if (uncounted > 0 && uncounted === numberOf(state, "uncounted_before")) await db.run(GIVE_UP, [books], []);
+    await setBooks(db, { uncounted_before: uncounted });
   }
 
   async function passWhole(full: boolean, signal?: AbortSignal): Promise<void> {
@@ -106,7 +106,7 @@ export function createRedisConservation(db: Db): Conservation {
 
   async function passSlice(over: (part: number) => () => boolean, signal?: AbortSignal): Promise<void> {
     const state = await readBooks(db);
-    const wanted = state.fields.has("counted") && numberOf(state, "strange") === 0 ? "live" : "all";
+    const wanted = state.fields.has("counted") && numberOf(state, "uncounted") === 0 ? "live" : "all";
     if (walking?.round.reach !== wanted) walking = null;
     walking ??= await begin(wanted, false);
     if (await walk(walking.round, over(0.6))) {

@@ -23,7 +23,7 @@ end
 `;
 
 /** Of how many the version before has accepted, and of how many it has taken by retention, nothing is known. Only right while the intake is empty. */
-const STRANGERS = `local function strangers(counter, ours)
+const BEYOND = `local function beyond(counter, ours)
   local all, sum = call('HGETALL', P .. counter), 0
   for n = 1, #all, 2 do sum = sum + math.max(0, all[n + 1] - (call('HGET', P .. ours, all[n]) or 0)) end
   return whole(sum)
@@ -38,7 +38,7 @@ end
 export const COUNT = script(
   "count in",
   "settles",
-  `${ACCOUNTS}${INTAKE}${BEGIN}${STRANGERS}
+  `${ACCOUNTS}${INTAKE}${BEGIN}${BEYOND}
 fits('HLEN', BOOKS) zset(OPEN) fits('HLEN', P .. 'books:names') fits('HLEN', P .. 'books:known') fits('HLEN', P .. 'books:gone')
 local limit, expected = tonumber(ARGV[4]), ARGV[5]
 local mark = call('HMGET', BOOKS, 'began', 'turn')
@@ -89,32 +89,35 @@ local function unseal(number)
   call('HSET', account_of(number), 'dn', b[2], 'sh', b[3])
   book('', 'sealed', -1)
 end
-local function count_in(number, id, money)
-  local m = redis.pcall('HMGET', P .. 'm:' .. id, 'q', 'st', 'p')
-  if m[1] then return 0 end
-  local hash, body = hashed(id), not m.err and m[3] and hashed(id .. m[3])
-  book(number, 'an', 1) book(number, 'ah', hash) book(number, 'ab', body or 0) book('', 'accepted', 1) book('', 'hash', hash)
-  if body and ENDED[m[2]] then
-    book_ended(number, m[2], hash)
-  else
-    add(OPEN, '0', id .. '|' .. number .. '|' .. (body and whole(body) or '') .. '|' .. money)
+-- All ids of one entry; by hand, because this is done once for every message that there is.
+local function count_in(number, one, at)
+  local n, ids, bodies, ended, ended_ids = 0, 0, 0, {}, 0
+  for k, id in ipairs(one.ids) do
+    local key = P .. 'm:' .. id
+    local m = redis.pcall('HMGET', key, 'q', 'st', 'p')
+    if not m[1] then
+      local hash, body = hashed(id), not m.err and m[3] and hashed(id .. m[3])
+      n, ids, bodies = n + 1, (ids + hash) % WRAP, (bodies + (body or 0)) % WRAP
+      if body and ENDED[m[2]] then
+        ended[m[2]], ended_ids = (ended[m[2]] or 0) + 1, (ended_ids + hash) % WRAP
+      else
+        add(OPEN, '0', id .. '|' .. number .. '|' .. (body and whole(body) or '') .. '|' .. (one.field and ARGV[at + k] or ''))
+      end
+      if body then call('HSET', key, 'q', number) end
+    end
   end
-  if body then call('HSET', P .. 'm:' .. id, 'q', number) end
-  return 1
+  book(number, 'an', n) book(number, 'ah', ids) book(number, 'ab', bodies) book(number, 'sh', ended_ids)
+  book('', 'accepted', n) book('', 'hash', ids)
+  for state, count in pairs(ended) do book(number, ENDED[state][1], count) book('', ENDED[state][2], count) end
+  return n
 end
 local at = 7
 for _, one in ipairs(entries) do
-  local number, fresh = bucket_of(one), 0
+  local number = bucket_of(one)
   unseal(number)
-  if one.field then
-    call('HSET', account_of(number), 'am', ARGV[at])
-    at = at + 1
-  end
-  for k, id in ipairs(one.ids) do
-    fresh = fresh + count_in(number, id, one.field and ARGV[at + k - 1] or '')
-  end
-  if one.field then at = at + #one.ids end
-  call('HINCRBY', P .. 'books:known', one.topic, fresh)
+  if one.field then call('HSET', account_of(number), 'am', ARGV[at]) end
+  call('HINCRBY', P .. 'books:known', one.topic, count_in(number, one, at))
+  if one.field then at = at + 1 + #one.ids end
 end
 write_sets()
 write_books()
@@ -123,7 +126,7 @@ if #entries > 0 then
   call('HINCRBY', BOOKS, 'turn', 1)
 end
 local left = call('LLEN', P .. 'intake')
-if left == 0 then call('HSET', BOOKS, 'strange', strangers('accepted', 'books:known'), 'taken', strangers('pruned', 'books:gone')) end
+if left == 0 then call('HSET', BOOKS, 'uncounted', beyond('accepted', 'books:known'), 'taken', beyond('pruned', 'books:gone')) end
 return { 'done', left, #entries }
 `,
 );
@@ -136,7 +139,7 @@ export const COUNT_LATE = script(
   "count late",
   "settles",
   `fits('LLEN', P .. 'intake')
-local left, strange = {}, {}
+local left, others = {}, {}
 for n = 4, #ARGV do
   local m = redis.pcall('HMGET', P .. 'm:' .. ARGV[n], 'q', 'st', 'h', 'c')
   if not m.err and m[2] and m[3] and not m[1] then
@@ -148,11 +151,11 @@ for n = 4, #ARGV do
       left[topic] = left[topic] - 1
       call('RPUSH', P .. 'intake', topic .. '\\0' .. tenant .. '\\0' .. (m[4] or stamp) .. '\\0' .. ARGV[n])
     else
-      strange[#strange + 1] = { ARGV[n], topic, tenant, m[4] or stamp }
+      others[#others + 1] = { ARGV[n], topic, tenant, m[4] or stamp }
     end
   end
 end
-return strange
+return others
 `,
 );
 
@@ -170,7 +173,7 @@ for n = 1, #all, 2 do
   end
 end
 call('HINCRBY', P .. 'books', 'unseen', sum)
-call('HSET', P .. 'books', 'strange', 0)
+call('HSET', P .. 'books', 'uncounted', 0)
 return sum
 `,
 );

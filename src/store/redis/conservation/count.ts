@@ -69,14 +69,14 @@ export async function countIn(db: Db, signal?: AbortSignal): Promise<void> {
 /** Ids that were met and are not counted: those of the version before are counted now; the others nothing accepted. */
 export async function countLate(db: Db, ids: readonly string[]): Promise<Seen[]> {
   await countIn(db);
-  const strange: Seen[] = [];
+  const others: Seen[] = [];
   for (let from = 0; from < ids.length; from += PIECE) {
     const reply = (await db.run(COUNT_LATE, [db.keys.key("intake")], ids.slice(from, from + PIECE))) as string[][];
     for (const [id = "", topic = null, tenantId = null, made] of reply)
-      strange.push({ kind: "more_than_accepted", id, topic, tenantId, hour: hourOf(Number(made)) });
+      others.push({ kind: "more_than_accepted", id, topic, tenantId, hour: hourOf(Number(made)) });
     await countIn(db);
   }
-  return strange;
+  return others;
 }
 
 const HOUR_MS = 3_600_000;

@@ -1,5 +1,5 @@
 /**
- * The amount that a payload names, as the text that stands there: read as a number it would be rounded.
+ * The amount that a payload names, as the text that is written in it: read as a number it would be rounded.
  */
 import { cursorOn, eachMember, takeValue } from "../../../message/json-scanner.ts";
 

@@ -9,7 +9,7 @@ import { readFound, replaceFound } from "./found.ts";
 import { READ_BOOKS, SET_BOOKS } from "./report-scripts.ts";
 
 /** A comparison of all ids that is older than this proves nothing about now. */
-const ROLL_MS_MAX = 60 * 60_000;
+const ROLL_MS_MAX = 2 * 3_600_000;
 
 const LIMITS: readonly string[] = [
   "What was accepted and deleted again with its entry in the intake, between two passes, is not known to have been accepted.",
@@ -87,8 +87,8 @@ export async function concludeIn(db: Db, beside: Readonly<Record<string, Beside>
   const books = await readBooks(db);
   const rolled = books.fields.get("rolled");
   if (!books.fields.has("counted")) unproven.push("what was here before there were accounts has not all been counted yet");
-  if (numberOf(books, "strange") > 0)
-    unproven.push(`a process of the version before accepted ${numberOf(books, "strange")} messages that are not counted yet`);
+  if (numberOf(books, "uncounted") > 0)
+    unproven.push(`a process of the version before accepted ${numberOf(books, "uncounted")} messages that are not counted yet`);
   if (rolled === undefined) unproven.push("the ids have not all been compared yet");
   else if (books.nowMs - Number(rolled) > ROLL_MS_MAX)
     unproven.push(`the ids were all compared ${Math.round((books.nowMs - Number(rolled)) / 60_000)} minutes ago, and not since`);

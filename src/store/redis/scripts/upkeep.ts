@@ -54,27 +54,23 @@ local function is_coming(id)
   coming = coming or '\\0' .. table.concat(call('LRANGE', P .. 'intake', 0, -1), '\\0') .. '\\0'
   return string.find(coming, '\\0' .. id .. '\\0', 1, true) ~= nil
 end
-local numbers, began = {}, call('HEXISTS', BOOKS, 'began') == 1
+local numbers, began, topics, unseen, furthest = {}, call('HEXISTS', BOOKS, 'began') == 1, {}, {}, ''
+local some_open = zset(OPEN) > 0
 local function add_up(id, m)
   if not m[3] then
     if is_coming(id) then return false end
-    if began then
-      call('HINCRBY', P .. 'books:known', m.topic, 1)
-      call('HINCRBY', P .. 'books:gone', m.topic, 1)
-      book('', 'unseen', 1)
-    end
+    unseen[m.topic] = (unseen[m.topic] or 0) + 1
     return true
   end
   local number, payload, hash = m[3], call('HGET', P .. 'm:' .. id, 'p') or '', hashed(id)
-  local open = open_of(id)
+  local open = some_open and open_of(id)
   bytes = bytes + #payload
   if open then
     book_ended(number, m[1], hash)
     call('ZREM', OPEN, open.member)
   end
   book(number, 'gn', 1) book(number, 'gh', hash) book(number, 'gb', hashed(id .. payload)) book('', 'archived', 1)
-  call('HINCRBY', P .. 'books:gone', m.topic, 1)
-  if id > (call('HGET', BOOKS, 'gone_to') or '') then call('HSET', BOOKS, 'gone_to', id) end
+  if id > furthest then furthest = id end
   numbers[number] = true
   return true
 end
@@ -94,7 +90,7 @@ for n, id in ipairs(ids) do
         local scope = m.topic .. '\\0' .. m.tenant .. '\\0' .. m.key
         if call('HGET', P .. 'dedupe', scope) == id then call('HDEL', P .. 'dedupe', scope) end
       end
-      call('HINCRBY', P .. 'pruned', m.topic, 1)
+      topics[m.topic] = (topics[m.topic] or 0) + 1
     end
   end
   if bytes > ${BYTES_MAX} then
@@ -103,6 +99,17 @@ for n, id in ipairs(ids) do
   end
 end
 write_sets()
+for topic, count in pairs(topics) do
+  call('HINCRBY', P .. 'pruned', topic, count)
+  if began then call('HINCRBY', P .. 'books:gone', topic, count) end
+end
+for topic, count in pairs(unseen) do
+  if began then
+    call('HINCRBY', P .. 'books:known', topic, count)
+    book('', 'unseen', count)
+  end
+end
+if furthest > (call('HGET', BOOKS, 'gone_to') or '') then call('HSET', BOOKS, 'gone_to', furthest) end
 write_books()
 for number in pairs(numbers) do retire(number) end
 return { last < #ids and tonumber(ARGV[5]) or looked + went, went }
