@@ -94,7 +94,7 @@ export async function loaded({ stores, enqueue, some, also, refusal, disturb }: 
   }
   async function upkeep(): Promise<void> {
     while (running()) {
-      await sleep(systemClock, LOAD_MS / 3);
+      await sleep(systemClock, Math.min(LOAD_MS / 3, 5_000));
       retired += await store.prune({ keptMs: 50, limit: 10_000 });
       const lost = await store.reclaim({ owner: "r", leaseMs: 10_000, limit: 100 });
       await store.settle(settles(lost, retry(0)));

@@ -66,5 +66,5 @@ it(
     for (const other of others) await other.close();
     await scene.close();
   },
-  LOAD_MS + 60_000,
+  2 * LOAD_MS + 60_000,
 );

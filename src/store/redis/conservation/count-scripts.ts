@@ -133,13 +133,13 @@ return { 'done', left, #entries }
 
 /**
  * KEYS: `intake`. After the usual three: ids that were not counted when the intake was empty. Those that the version before can have accepted go into the intake;
- * answers with the others, which nothing accepted.
+ * answers with how many, and with the others, which nothing accepted.
  */
 export const COUNT_LATE = script(
   "count late",
   "settles",
   `fits('LLEN', P .. 'intake')
-local left, others = {}, {}
+local left, late, others = {}, 0, {}
 for n = 4, #ARGV do
   local m = redis.pcall('HMGET', P .. 'm:' .. ARGV[n], 'q', 'st', 'h', 'c')
   if not m.err and m[2] and m[3] and not m[1] then
@@ -148,14 +148,14 @@ for n = 4, #ARGV do
       left[topic] = (call('HGET', P .. 'accepted', topic) or 0) - (call('HGET', P .. 'books:known', topic) or 0)
     end
     if left[topic] > 0 then
-      left[topic] = left[topic] - 1
+      left[topic], late = left[topic] - 1, late + 1
       call('RPUSH', P .. 'intake', topic .. '\\0' .. tenant .. '\\0' .. (m[4] or stamp) .. '\\0' .. ARGV[n])
     else
       others[#others + 1] = { ARGV[n], topic, tenant, m[4] or stamp }
     end
   end
 end
-return others
+return { late, others }
 `,
 );
 

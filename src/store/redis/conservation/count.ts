@@ -66,17 +66,19 @@ export async function countIn(db: Db, signal?: AbortSignal): Promise<void> {
   }
 }
 
-/** Ids that were met and are not counted: those of the version before are counted now; the others nothing accepted. */
-export async function countLate(db: Db, ids: readonly string[]): Promise<Seen[]> {
+/** Ids that were met and are not counted: how many of the version before are counted now; the others nothing accepted. */
+export async function countLate(db: Db, ids: readonly string[]): Promise<{ late: number; others: Seen[] }> {
   await countIn(db);
-  const others: Seen[] = [];
+  const found = { late: 0, others: [] as Seen[] };
   for (let from = 0; from < ids.length; from += PIECE) {
-    const reply = (await db.run(COUNT_LATE, [db.keys.key("intake")], ids.slice(from, from + PIECE))) as string[][];
-    for (const [id = "", topic = null, tenantId = null, made] of reply)
-      others.push({ kind: "more_than_accepted", id, topic, tenantId, hour: hourOf(Number(made)) });
-    await countIn(db);
+    const some = ids.slice(from, from + PIECE);
+    const [late, rows] = (await db.run(COUNT_LATE, [db.keys.key("intake")], some)) as [number, string[][]];
+    found.late += late;
+    for (const [id = "", topic = null, tenantId = null, made] of rows)
+      found.others.push({ kind: "more_than_accepted", id, topic, tenantId, hour: hourOf(Number(made)) });
+    if (late > 0) await countIn(db);
   }
-  return others;
+  return found;
 }
 
 const HOUR_MS = 3_600_000;

@@ -76,9 +76,9 @@ export async function walkSome(
   addUp(round.here, here);
   addUp(round.open, open);
   if (uncounted.length > 0) {
-    const others = await countLate(db, uncounted);
+    const { late, others } = await countLate(db, uncounted);
     for (const seen of others) round.found.add(seen);
-    round.late += uncounted.length - others.length;
+    round.late += late;
   }
   round.after = to;
   round.done = to === "";
