@@ -2,11 +2,11 @@
  * Counting in what was accepted, until nothing is left that was there when it began. Amounts are read and added here, because Lua's numbers would round them.
  */
 
+import { moneyOf } from "../../shared/money.ts";
 import { addedAmounts } from "../../shared/sums.ts";
 import type { Db } from "../db.ts";
 import { COUNT, COUNT_LATE } from "./count-scripts.ts";
 import type { Seen } from "./found.ts";
-import { moneyOf } from "./money.ts";
 
 /** Redis does nothing else while a script runs. */
 const PIECE = 500;

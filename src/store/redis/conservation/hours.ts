@@ -3,11 +3,11 @@
  * what did not change while it was read is compared. A bucket of an hour that has ended, in which nothing lives, is sealed by that.
  */
 import { hash as digest } from "node:crypto";
+import { moneyOf } from "../../shared/money.ts";
 import { addedAmounts, difference, headOf } from "../../shared/sums.ts";
 import type { Db } from "../db.ts";
 import { hourOf } from "./count.ts";
 import { Findings, type Seen } from "./found.ts";
-import { moneyOf } from "./money.ts";
 import { READ_MONEY } from "./money-script.ts";
 import { FORGIVE, READ_ACCOUNTS, SEAL } from "./seal-scripts.ts";
 import { plus, type Round, type Sums } from "./walk.ts";

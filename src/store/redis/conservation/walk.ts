@@ -1,10 +1,11 @@
 /**
  * A round over ids, a range at a time, in whichever pieces the time allows: what it finds, and what it has added up of each bucket.
  */
+
+import { moneyOf } from "../../shared/money.ts";
 import type { Db } from "../db.ts";
 import { countLate, hourOf } from "./count.ts";
 import { Findings, type Seen } from "./found.ts";
-import { moneyOf } from "./money.ts";
 import { WALK } from "./walk-script.ts";
 
 /** Modulo this, sums of hashes are exact in Lua. */

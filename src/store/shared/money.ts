@@ -1,7 +1,7 @@
 /**
  * The amount that a payload names, as the text that is written in it: read as a number it would be rounded.
  */
-import { cursorOn, eachMember, takeValue } from "../../../message/json-scanner.ts";
+import { cursorOn, eachMember, takeValue } from "../../message/json-scanner.ts";
 
 /** As PostgreSQL's `money_of`. */
 const AMOUNT = /^-?[0-9]{1,40}(\.[0-9]{1,40})?([eE][+-]?[0-9]{1,2})?$/;

@@ -2,7 +2,7 @@
  * Amounts of conservation: read as they are written, and added exactly.
  */
 import { describe, expect, it } from "vitest";
-import { moneyOf } from "../../../src/store/redis/conservation/money.ts";
+import { moneyOf } from "../../../src/store/shared/money.ts";
 import { addedAmounts, difference, headOf } from "../../../src/store/shared/sums.ts";
 
 describe("the amount of a payload", () => {
