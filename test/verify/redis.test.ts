@@ -32,6 +32,23 @@ const pruneBefore = ({ ask, prefix }: RedisVerifyScene) =>
 conservationCases(
   () => redisVerifyScene(server.url),
   (of) => {
+    it("every way in writes the intake: alone, in a batch, in an order, dead from the start, and what is moved here", async () => {
+      const { accept, ask, store, id } = of();
+      const alone = await accept(1);
+      const batch = await accept(3, { tenantId: "t" });
+      const ordered = await accept(2, { topic: KEYED, orderingKey: "k" });
+      const died = await accept(1, { directTry: { rejected: true, code: null, error: "no" } });
+      const written = async () =>
+        ((await ask("LRANGE", "@intake", 0, -1)) as string[]).flatMap((entry) => entry.split("\u0000").slice(3));
+      expect((await written()).sort()).toEqual([...alone, ...batch, ...ordered, ...died].sort());
+      const { messages } = await store.movable.read({ all: true, limit: 10, bytesMax: 10_000 });
+      const moved = { ...messages[0]!, id: id(), key: null };
+      expect(await store.movable.put([moved])).toMatchObject([{ kind: "put" }]);
+      expect((await written()).at(-1)).toBe(moved.id);
+      expect(await of().verify()).toMatchObject({ state: "whole", totals: { accepted: 8 } });
+      expect(await written()).toEqual([]);
+    });
+
     describe("what scripts write together", () => {
       it("and comes apart is found: a lane, a set, a lease, a line of an order, a dead letter", async () => {
         const { accept, claim, settle, ask, verify } = of();
