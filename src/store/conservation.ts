@@ -100,7 +100,7 @@ export interface Conservation {
   conclude(beside: Readonly<Record<string, Beside>>): Promise<ConservationReport>;
   /** How it stood after the last pass of any process; null: there was none. */
   report(): Promise<ConservationReport | null>;
-  /** Where the store stands now; null: no pass has ended. */
+  /** Where the store stands now; null: no pass has ended, and none can have ended before that is forgotten. */
   position(): Promise<Position | null>;
   /** What the store said at an earlier pass; null: it does not remember that far, or never made it. */
   positionAt(pass: number): Promise<Position | null>;

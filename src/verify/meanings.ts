@@ -39,7 +39,7 @@ export const DIVERGENCES: Readonly<Record<string, Meaning>> = {
   },
   more_than_accepted: {
     means: "more messages than were accepted: rows were written past every way in",
-    remedy: "find what writes into the table `message`",
+    remedy: "find what writes messages past enqueue: into the table `message`, or into Redis",
   },
   day_dropped: {
     means: "a day of messages is gone, and retention did not take it",
@@ -47,7 +47,7 @@ export const DIVERGENCES: Readonly<Record<string, Meaning>> = {
   },
   account_unbalanced: {
     means: "an account of conservation does not agree with itself: it was edited, or a pass has a defect",
-    remedy: "compare with a backup of the tables conservation_*",
+    remedy: "compare with a backup of the accounts: the tables conservation_*, on Redis the keys books:*",
   },
   seal_edited: {
     means: "what was sealed is not as it was sealed",
