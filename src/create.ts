@@ -35,6 +35,7 @@ import type { LevelSources } from "./observe/level-sources.ts";
 import type { Log } from "./observe/log.ts";
 import { type Clock, systemClock } from "./platform/clock.ts";
 import { createIds } from "./platform/ids.ts";
+import type { MaintenanceJob } from "./platform/job.ts";
 import { type Random, systemRandom } from "./platform/random.ts";
 import type { Recovery } from "./recovery/recovery.ts";
 import type { RecoveryOptions } from "./recovery/settings.ts";
@@ -84,6 +85,8 @@ export interface MakegoodOptions extends FallbackOptions, RetentionOptions {
   readonly clock?: Clock | undefined;
   readonly random?: Random | undefined;
   readonly onEvent?: EventListener | undefined;
+  /** Further chores, run by the same scheduler and listed with the others. */
+  readonly jobs?: readonly MaintenanceJob[] | undefined;
 }
 
 export interface Makegood extends Client, AsyncDisposable {
@@ -177,7 +180,13 @@ export async function createMakegood(options: MakegoodOptions): Promise<Makegood
   const below = startBelowWorkers({ ...lower, ladder, topics, breakers, events, ids, clock, random });
   const evidence = openEvidence(options.evidence, store, events);
   const verify = openVerify(options, { store, clock, events });
-  const maintenance = createMaintenanceSwitch(options, { ...parts, sinkDeps, evidence, verify });
+  const maintenance = createMaintenanceSwitch(options, {
+    ...parts,
+    sinkDeps,
+    evidence,
+    verify,
+    recovery: recovery?.upkeep ?? null,
+  });
   const workers = new Set<Worker>();
   let closing: Promise<void> | undefined;
 

@@ -30,7 +30,7 @@ import type { Events } from "../observe/events.ts";
 import type { Finding } from "../observe/finding.ts";
 import type { Clock } from "../platform/clock.ts";
 import { holderName } from "../platform/holder.ts";
-import type { MaintenanceJob } from "../platform/job.ts";
+import { inTurn, type MaintenanceJob } from "../platform/job.ts";
 import type { Random } from "../platform/random.ts";
 import { checkSink } from "../sink/check-sink.ts";
 import { faultText, type SinkDeps } from "../sink/sink-kind.ts";
@@ -41,6 +41,7 @@ import { type Home, homeOf } from "../store/home.ts";
 import type { Store } from "../store/store.ts";
 import type { TopicTable } from "../topic/topic-table.ts";
 import type { Verify } from "../verify/verify.ts";
+import type { OpenedRecovery } from "./open-recovery.ts";
 
 export interface RetentionOptions {
   /** How long delivered messages are kept. */
@@ -76,6 +77,8 @@ export interface MaintenanceParts {
   readonly sinkDeps: SinkDeps;
   readonly evidence: Evidence | null;
   readonly verify: Verify;
+  /** What recovery does by itself, and in which store; its own scheduler runs it. */
+  readonly recovery: OpenedRecovery["upkeep"] | null;
 }
 
 export interface MaintenanceSwitch {
@@ -107,7 +110,7 @@ export function retentionFaults({ keptMs, retention, replayWindowMs, archive }: 
 const days = (ms: number): string => `${Math.round((ms / 86_400_000) * 100) / 100} days`;
 
 export function createMaintenanceSwitch(
-  options: RetentionOptions & { pollMs?: number | undefined },
+  options: RetentionOptions & { pollMs?: number | undefined; jobs?: readonly MaintenanceJob[] | undefined },
   parts: MaintenanceParts,
 ): MaintenanceSwitch {
   const { store, events, clock, random } = parts;
@@ -115,7 +118,7 @@ export function createMaintenanceSwitch(
   const holder = holderName(id);
   const home = homeOf(store);
   const bloat = home && watchBloat(home, clock);
-  const reclaim = reclaimJob(options, parts, `maintenance-${id}`);
+  const reclaim = inTurn(reclaimJob(options, parts, `maintenance-${id}`));
   const retention = [
     ...retentionJobs(options, parts),
     ...(home ? recordJobs(options, parts, home, holder, bloat?.restMs ?? (() => 0)) : []),
@@ -125,10 +128,12 @@ export function createMaintenanceSwitch(
     ...(bloat ? [bloat.job] : []),
     ...(conservationOf(store) ? [verifyJob(parts.verify)] : []),
     ...("quarantined" in store ? [reconcileStore(store as Store & Reconcilable)] : []),
-  ];
+    ...(options.jobs ?? []),
+  ].map(inTurn);
+  const byHand = [{ store, jobs: [reclaim, ...jobs] }, ...(parts.recovery ? [parts.recovery] : [])];
   const sets = [{ jobs: [reclaim] }, { jobs }].map((set) => ({ ...set, holders: 0, running: null as Maintenance | null }));
   return {
-    jobs: createJobs({ store, holder, clock, events, jobs: [reclaim, ...jobs] }),
+    jobs: createJobs({ holder, clock, events, sets: byHand, beside: parts.recovery?.beside ?? null }),
     archive: home && createArchive({ home, random, sealKey: options.archiveSealKey }),
     findings: () => bloat?.findings() ?? [],
     hold(all) {
@@ -174,7 +179,7 @@ function retentionJobs(options: RetentionOptions, { store, events, evidence }: M
   const prune = pruneSettled({ store, events, keptMs, deadKeptMs, archives: settled });
   const audit = auditOf(store);
   const departs = evidence?.departMonth;
-  const audits = audit ? [pruneAudit({ audit, events, keptMs: auditKeptMs, departs })] : [];
+  const audits = audit ? [pruneAudit({ audit, events, keptMs: auditKeptMs, departs, archives: archives(options, "audit") })] : [];
   return [prune, ...audits, ...(evidence ? [evidence.job] : [])];
 }
 

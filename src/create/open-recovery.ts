@@ -1,5 +1,6 @@
 /** The recovery engine of this process: made where the store keeps its records, at work while a worker is. */
 import type { ReplayUncarried } from "../client/intervene.ts";
+import type { Jobs } from "../maintenance/by-hand.ts";
 import { startMaintenance } from "../maintenance/maintenance.ts";
 import type { TopicRecord } from "../message/topic.ts";
 import type { Random } from "../platform/random.ts";
@@ -50,6 +51,8 @@ export function openRecovery(options: RecoveryOptions | false | undefined, parts
       if (record.name !== RECOVERY_TOPIC || record.sink.kind !== "function") return undefined;
       return evaluateMessage && functionSink((payload, delivery) => evaluateMessage(payload, delivery.attempt));
     },
+    /** What it does by itself, and in which store that is led. */
+    upkeep: { store, jobs: engine.jobs, beside: null as Jobs | null },
     hold: createHold(() => {
       engine.start();
       return engine.stop;

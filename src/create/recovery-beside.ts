@@ -10,6 +10,7 @@ import { DEFAULTS } from "../message/limits.ts";
 import type { Events, MakegoodEvent } from "../observe/events.ts";
 import type { Finding } from "../observe/finding.ts";
 import { within } from "../platform/clock.ts";
+import type { JobTurn, MaintenanceJob } from "../platform/job.ts";
 import { once } from "../platform/once.ts";
 import { type BringOver, createBringOver } from "../recovery/beside/bring-over.ts";
 import { createMirrors } from "../recovery/beside/mirror-sql.ts";
@@ -110,6 +111,7 @@ export async function openBeside(options: MakegoodOptions, parts: BesideParts) {
     if (carried) throw carriedError({ ...carried, messageId: one.id });
     return primary.intervene(one);
   };
+  const work = createWork(parts, inner, standing, over, survey);
   return {
     recovery: {
       ...engine.recovery,
@@ -119,7 +121,8 @@ export async function openBeside(options: MakegoodOptions, parts: BesideParts) {
       origin: (id: string) => orElse(null, () => origin(id)),
     },
     sinkOf: () => undefined,
-    hold: createHold(() => atWork(parts, inner, standing, engine.hold, over, survey)),
+    hold: createHold(() => work.start(engine.hold)),
+    upkeep: { store: here, jobs: [...engine.upkeep.jobs, ...work.jobs], beside: inner.jobs },
     replayUncarried,
     status: standing.status,
     findings: standing.findings,
@@ -134,9 +137,10 @@ export function homeFault({ store, recoveryHome }: MakegoodOptions): string | nu
   return fits ? null : "recoveryHome must be a PostgreSQL store beside a Redis store: PostgreSQL needs none, memory has none";
 }
 
-/** A home that is away is one finding, and no error of the primary store. */
-function quietly(events: Events): Events {
-  const emit = (event: MakegoodEvent) => event.type === "store_error" || events.emit(event);
+/** A home that is away is one finding, and no error of the primary store. `during`: only of this. */
+function quietly(events: Events, during?: string): Events {
+  const isQuiet = (event: MakegoodEvent) => event.type === "store_error" && (during === undefined || event.during === during);
+  const emit = (event: MakegoodEvent) => isQuiet(event) || events.emit(event);
   return Object.create(events, { emit: { value: emit } });
 }
 
@@ -144,6 +148,8 @@ function quietly(events: Events): Events {
 async function refuse(what: string): Promise<never> {
   throw new MakegoodError("needs_postgres", `${what}: that needs PostgreSQL as the store of messages`);
 }
+
+type Standing = ReturnType<typeof createStanding>;
 
 /** Whether the home can be used: as the watch of the inner store says, and if it is ours. */
 function createStanding({ store: primary, events, ids }: BesideParts, inner: Makegood) {
@@ -186,44 +192,33 @@ function createStanding({ store: primary, events, ids }: BesideParts, inner: Mak
   };
 }
 
-/** The inner worker begins with the first step that shows that the home is ours. */
-function atWork(
-  { store, events, clock, random, ids }: BesideParts,
-  inner: Makegood,
-  standing: ReturnType<typeof createStanding>,
-  hold: OpenedRecovery["hold"],
-  over: BringOver,
-  survey: () => Promise<void>,
-): () => Promise<void> {
+/** Its jobs, which may also be run by hand; and at work with an inner worker, from the first step that shows that the home is ours. */
+function createWork(parts: BesideParts, inner: Makegood, standing: Standing, over: BringOver, survey: () => Promise<void>) {
+  const { events, clock } = parts;
   const heard = new Set<string>();
-  const seldom = inner.watch.often(DEFAULTS.pollMs);
-  let rest = async (): Promise<void> => {};
 
-  const begin = once(async () => {
+  const ready = async (): Promise<void> => {
     if (!inner.opened()) throw new MakegoodError("store_unavailable", "the home of recovery is not open yet");
     await standing.own();
-    const worker = inner.work();
-    const release = hold();
-    rest = async () => {
-      await release();
-      await worker.stop({ drainMs: STOP_MS });
-    };
-  });
+  };
+  let begin = ready;
 
   /** At most `1 / share` of the time. While the home is away that is told, and is no error of the step. */
-  const step = (everyMs: number, share: number, work: (signal: AbortSignal) => Promise<void>) => async (signal: AbortSignal) => {
-    standing.tell();
-    try {
-      await begin();
-      const startedMs = clock.monotonicMs();
-      await work(signal);
-      return Math.max(everyMs, share * (clock.monotonicMs() - startedMs));
-    } catch (error) {
-      await inner.watch.fresh(0, STOP_MS);
-      if (standing.status().reachable) throw error;
-      return AGAIN_MS;
-    }
-  };
+  const step =
+    (everyMs: number, share: number, work: (signal: AbortSignal, turn: JobTurn) => Promise<void>): MaintenanceJob["run"] =>
+    async (signal: AbortSignal, turn: JobTurn): Promise<number> => {
+      standing.tell();
+      try {
+        await begin();
+        const startedMs = clock.monotonicMs();
+        await work(signal, turn);
+        return Math.max(everyMs, share * (clock.monotonicMs() - startedMs));
+      } catch (error) {
+        await inner.watch.fresh(0, STOP_MS);
+        if (standing.status().reachable) throw error;
+        return AGAIN_MS;
+      }
+    };
 
   async function look(): Promise<void> {
     const some = [...heard];
@@ -234,7 +229,7 @@ function atWork(
     });
   }
 
-  const walk = (signal: AbortSignal) => standing.own().then(() => over.walk(signal));
+  const walk = (signal: AbortSignal, { fence }: JobTurn) => standing.own().then(() => over.walk(signal, fence));
 
   function hear(now: () => void): () => void {
     return events.on(
@@ -250,19 +245,57 @@ function atWork(
   }
 
   const each = { where: "each", everyMs: WALK_MS } as const;
-  const maintenance = startMaintenance({
-    ...{ store, clock, random, events, owner: `recovery-${ids()}`, name: "recovery_beside" },
-    jobs: [
-      { ...each, name: "recovery_beside", hear, run: step(DEFAULTS.pollMs, 0, look) },
-      { ...each, name: "recovery_beside_survey", run: step(WALK_MS, WALK_SHARE, survey) },
-      { ...each, name: "recovery_beside_walk", where: "leader", firstEach: true, run: step(WALK_MS, WALK_SHARE, walk) },
-    ],
-  });
-  return async () => {
+  const jobs = [
+    {
+      name: "recovery_beside",
+      about: "brings over what this process saw die, and follows what a person did to it",
+      ...{ ...each, hear, run: step(DEFAULTS.pollMs, 0, look) },
+    },
+    {
+      name: "recovery_beside_survey",
+      about: "counts how many dead letters recovery does not know yet",
+      ...{ ...each, run: step(WALK_MS, WALK_SHARE, survey) },
+    },
+    {
+      name: "recovery_beside_walk",
+      about: "compares all dead letters of both stores, and brings over what is missing",
+      ...{ ...each, where: "leader", firstEach: true, run: step(WALK_MS, WALK_SHARE, walk) },
+    },
+  ] satisfies MaintenanceJob[];
+  return {
+    jobs,
+    start: (hold: OpenedRecovery["hold"]) => {
+      let rest = async (): Promise<void> => {};
+      begin = once(async () => {
+        await ready();
+        const worker = inner.work();
+        const release = hold();
+        rest = async () => {
+          await release();
+          await worker.stop({ drainMs: STOP_MS });
+        };
+      });
+      const stop = atWork(parts, inner, jobs);
+      return () =>
+        stop(() => {
+          begin = ready;
+          return rest();
+        });
+    },
+  };
+}
+
+/** Returns how to stop, with what is to be stopped last. */
+function atWork({ events, clock, random, ids }: BesideParts, inner: Makegood, jobs: readonly MaintenanceJob[]) {
+  const seldom = inner.watch.often(DEFAULTS.pollMs);
+  // Led in the home: there its writes are, and there their fence is asked.
+  const led = { store: inner.store, owner: `recovery-${ids()}`, name: "recovery_beside", events: quietly(events, "lead") };
+  const maintenance = startMaintenance({ ...led, clock, random, jobs });
+  return async (last: () => Promise<void>): Promise<void> => {
     seldom();
     const stop = async () => {
       await maintenance.stop();
-      await rest();
+      await last();
     };
     await within(clock, stop(), 2 * STOP_MS);
   };

@@ -4,7 +4,7 @@
  */
 import { errorText } from "../message/errors.ts";
 import type { Events } from "../observe/events.ts";
-import type { MaintenanceJob, Ran } from "../platform/job.ts";
+import type { Fence, MaintenanceJob, Ran } from "../platform/job.ts";
 import type { Home, Run } from "../store/home.ts";
 import { EVIDENCE_SOURCES, numberRows } from "../store/shared/evidence-rows.ts";
 import { BEGINNING, blockText, hashOf } from "./block.ts";
@@ -40,8 +40,8 @@ interface Sealed {
 }
 
 /** Null: there was nothing new. */
-export function sealBlock({ home, keys }: Pick<SealParts, "home" | "keys">): Promise<Sealed | null> {
-  return home.transaction("seal", ({ run }) => sealIn(run, home.s, keys));
+export function sealBlock({ home, keys }: Pick<SealParts, "home" | "keys">, under: Fence | null = null): Promise<Sealed | null> {
+  return home.transaction("seal", ({ run }) => sealIn(run, home.s, keys), under);
 }
 
 /** Everything that is committed by now, in the caller's transaction. */
@@ -90,16 +90,17 @@ const notAnchored = (s: string) => `select kind, number::text, note from (
   order by n.kind, n.number limit ${COPIES_A_RUN}`;
 
 /** Written outside first, then noted: a crash between them writes it twice. Returns how many. */
-export async function anchor({ home, outside }: Pick<SealParts, "home" | "outside">): Promise<number> {
+export async function anchor(
+  { home, outside }: Pick<SealParts, "home" | "outside">,
+  under: Fence | null = null,
+): Promise<number> {
   if (outside === null) return 0;
   const { s } = home;
   const waiting = await home.read("read evidence")(notAnchored(s));
   for (const [kind, number, note] of waiting) {
     await outside.write({ kind, number, note } as Copied);
-    await home.write("anchor")(
-      `insert into ${s}.evidence_anchor (kind, number, place) values ($1, $2, $3) on conflict do nothing`,
-      [kind, number, outside.place],
-    );
+    const text = `insert into ${s}.evidence_anchor (kind, number, place) values ($1, $2, $3) on conflict do nothing`;
+    await home.transaction("anchor", ({ run }) => run(text, [kind, number, outside.place]), under);
   }
   return waiting.length;
 }
@@ -110,17 +111,17 @@ export function sealJob(parts: SealParts): MaintenanceJob {
     about: "seals new rows of audit and provenance into blocks, and copies their notes outside",
     everyMs: EVERY_MS,
     where: "leader",
-    async run(signal): Promise<Ran> {
+    async run(signal, { fence }): Promise<Ran> {
       const sealed: Sealed[] = [];
       let copied: number | null = null;
       try {
         while (sealed.length < BLOCKS_A_RUN && !signal.aborted) {
-          const block = await sealBlock(parts);
+          const block = await sealBlock(parts, fence);
           if (block === null) break;
           sealed.push(block);
         }
       } finally {
-        copied = await anchor(parts).catch((error: unknown) => untold(parts, error));
+        copied = await anchor(parts, fence).catch((error: unknown) => untold(parts, error));
         const anchored = copied !== null && parts.outside !== null;
         for (const { height, rows } of sealed) parts.events.emit({ type: "evidence", block: height, rows, anchored });
       }

@@ -18,8 +18,7 @@ export interface RunByHand {
   readonly skipLeaderElection?: boolean | undefined;
 }
 
-export interface ListedJob extends Pick<MaintenanceJob, "name" | "everyMs" | "where"> {
-  readonly about: string;
+export interface ListedJob extends Pick<MaintenanceJob, "name" | "everyMs" | "where" | "about"> {
   readonly rehearses: boolean;
 }
 
@@ -30,24 +29,35 @@ export interface Jobs {
 }
 
 interface Parts {
-  readonly store: Store;
   readonly holder: string;
   readonly clock: Clock;
   readonly events: Events;
-  readonly jobs: readonly MaintenanceJob[];
+  /** Jobs, and the store in which they are locked: the one that they write to. */
+  readonly sets: readonly { readonly store: Store; readonly jobs: readonly MaintenanceJob[] }[];
+  /** Those of a Makegood that works inside of this one, for recovery. */
+  readonly beside: Jobs | null;
 }
 
 export const lockOf = (name: string): string => `job:${name}`;
+/** What stands before the name of a job of the home of recovery. */
+const BESIDE = "recovery-home-";
 
-export function createJobs({ store, holder, clock, events, jobs }: Parts): Jobs {
-  const listed = jobs.filter(({ about }) => about !== undefined);
-  const locks = createLocks(store, holder, { clock, events });
+export function createJobs({ holder, clock, events, sets, beside }: Parts): Jobs {
+  const known = sets.flatMap(({ store, jobs }) => {
+    const locks = createLocks(store, holder, { clock, events });
+    return jobs.map((job) => ({ job, locks }));
+  });
 
-  function find(name: string): MaintenanceJob {
-    const job = listed.find((one) => one.name === name);
-    const names = listed.map((one) => one.name).join(", ");
-    if (!job) throw new MakegoodError("job_not_found", `there is no job ${name}: there are ${names}`, { name });
-    return job;
+  const list = (): ListedJob[] => [
+    ...known.map(({ job: { name, everyMs, where, about, rehearses = false } }) => ({ name, everyMs, where, about, rehearses })),
+    ...(beside?.list() ?? []).map((job) => ({ ...job, name: `${BESIDE}${job.name}` })),
+  ];
+
+  function find(name: string): (typeof known)[number] {
+    const found = known.find(({ job }) => job.name === name);
+    const names = list().map((one) => one.name);
+    if (!found) throw new MakegoodError("job_not_found", `there is no job ${name}: there are ${names.join(", ")}`, { name });
+    return found;
   }
 
   const keep = (lock: Lock) =>
@@ -57,7 +67,7 @@ export function createJobs({ store, holder, clock, events, jobs }: Parts): Jobs 
       failed: () => LOCK_MS.reconcile / 10,
     });
 
-  async function runOnce(job: MaintenanceJob, how: RunByHand, signal: AbortSignal): Promise<JobReport> {
+  async function runOnce({ job, locks }: (typeof known)[number], how: RunByHand, signal: AbortSignal): Promise<JobReport> {
     const { name } = job;
     const { dryRun = false, batchSize = null } = how;
     const lock = dryRun || how.skipLeaderElection ? undefined : await locks.acquire(lockOf(name));
@@ -80,15 +90,15 @@ export function createJobs({ store, holder, clock, events, jobs }: Parts): Jobs 
   }
 
   return {
-    list: () =>
-      listed.map(({ name, everyMs, where, about = "", rehearses = false }) => ({ name, everyMs, where, about, rehearses })),
+    list,
     async run(name, how = {}) {
-      const job = find(name);
-      if (how.dryRun && !job.rehearses)
+      if (beside && name.startsWith(BESIDE)) return { ...(await beside.run(name.slice(BESIDE.length), how)), name };
+      const found = find(name);
+      if (how.dryRun && !found.job.rehearses)
         throw new MakegoodError("invalid_request", `${name} has no dry run: it only does what cannot be seen before`, {
           errors: [{ field: "dry_run", detail: `${name} has none` }],
         });
-      return runOnce(job, how, new AbortController().signal);
+      return runOnce(found, how, new AbortController().signal);
     },
   };
 }

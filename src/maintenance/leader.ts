@@ -24,12 +24,14 @@ export interface LeaderOptions {
   readonly clock: Clock;
   readonly events: Events;
   readonly ttlMs?: number | undefined;
+  /** Called when it begins to lead. */
+  readonly led?: (() => void) | undefined;
 }
 
 const AGAIN = { firstMs: 1_000, maxMs: 5_000 };
 const LEASE_MS = 30_000;
 
-export function startLeader({ store, name, owner, clock, events, ttlMs = LEASE_MS }: LeaderOptions): Leader {
+export function startLeader({ store, name, owner, clock, events, ttlMs = LEASE_MS, led }: LeaderOptions): Leader {
   let until = Number.NEGATIVE_INFINITY;
   let term = "";
   const loop = startLoop({
@@ -42,6 +44,7 @@ export function startLeader({ store, name, owner, clock, events, ttlMs = LEASE_M
       if (leadership.held && leadership.term !== term) {
         term = leadership.term;
         events.emit({ type: "lifecycle", what: "leader", detail: { name, owner, term } });
+        led?.();
       }
       return ttlMs / 3;
     },

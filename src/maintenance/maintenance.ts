@@ -27,10 +27,14 @@ export interface MaintenanceOptions {
   readonly name?: string | undefined;
 }
 
+/** What runs as seldom is also run when its process begins to lead: a chore of each day would else wait for a process that lives for a day. */
+const SELDOM_MS = 3_600_000;
+
 export function startMaintenance(options: MaintenanceOptions): Maintenance {
   const { store, owner, clock, random, events, jobs, name = "maintenance" } = options;
   const ledOnes = jobs.some(({ where }) => where === "leader");
-  const leader = ledOnes ? startLeader({ store, name, owner, clock, events }) : null;
+  const led = () => loops.forEach(({ leads }) => void leads?.());
+  const leader = ledOnes ? startLeader({ store, name, owner, clock, events, led }) : null;
   const loops = jobs.map((job) => {
     let first = job.firstEach ?? false;
     const loop = startLoop({
@@ -52,6 +56,7 @@ export function startMaintenance(options: MaintenanceOptions): Maintenance {
     });
     const deaf = job.hear?.(() => loop.nudge());
     return {
+      leads: job.where === "leader" && job.everyMs >= SELDOM_MS ? () => loop.nudge() : null,
       stop() {
         deaf?.();
         return loop.stop();

@@ -2,6 +2,7 @@
  * What is kept how long, by class, and which of its records may go: what is settled and past its time, and never what is unresolved or what
  * something unresolved still needs. Each class names its table and the order in which its records were made.
  */
+import type { RetiredName } from "../message/retained.ts";
 import type { EvidenceName } from "../store/evidence.ts";
 
 const DAY_MS = 86_400_000;
@@ -40,13 +41,14 @@ export const ARCHIVED_CLASSES = [
   "provenance",
   "replays",
   "usage_turns",
-] as const;
+  "audit",
+] as const satisfies readonly RetiredName[];
 export type ArchivedClass = (typeof ARCHIVED_CLASSES)[number];
 
 export interface RetiredTable {
   readonly class: RetainedClass;
   /** As the archive and `retention_jobs` name it: provenance is in two tables. */
-  readonly name: string;
+  readonly name: RetiredName;
   readonly table: string;
   /** What evidence calls it, where its rows are sealed. */
   readonly evidence?: EvidenceName;

@@ -3,6 +3,7 @@
  * throws is cut off from nothing but its own event, and emitting with no listener costs one comparison.
  */
 import type { AttemptOutcome } from "../message/message.ts";
+import type { RetiredName } from "../message/retained.ts";
 import type { BreakerState } from "../message/topic.ts";
 
 export type MakegoodEvent =
@@ -97,8 +98,8 @@ export type MakegoodEvent =
       readonly ms: number | null;
     }
   /** Records that went to an archive, and such as were deleted past their retention, by class (`delivered`, `occurrences`, …). */
-  | { readonly type: "archived"; readonly class: string; readonly count: number; readonly bytes: number }
-  | { readonly type: "retired"; readonly class: string; readonly count: number }
+  | { readonly type: "archived"; readonly class: RetiredName; readonly count: number; readonly bytes: number }
+  | { readonly type: "retired"; readonly class: RetiredName; readonly count: number }
   /** A pass of conservation ended. `unknown`: it could not be proven, which is not the same as broken. */
   | {
       readonly type: "conservation";

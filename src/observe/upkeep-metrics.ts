@@ -1,11 +1,12 @@
 /** Jobs, locks, archives, retention, conservation and evidence in numbers, from the events of this process. */
+import type { RetiredName } from "../message/retained.ts";
 import type { Book, Counted } from "./book.ts";
 
-/** Classes of retention as the seed named their tables. */
-const ARCHIVE = new Set(["dead", "dead_letters", "archive", "archives"]);
-const REPLAYS = new Set(["provenance", "replays"]);
+/** What stands in the seed's `dead_letter_archive` and `replay_log`. */
+const ARCHIVE: ReadonlySet<RetiredName> = new Set(["dead"]);
+const REPLAYS: ReadonlySet<RetiredName> = new Set(["provenance"]);
 /** The job that removes consumers of streams that died. */
-const CONSUMERS = /consumers/;
+export const CONSUMERS_JOB = "clean-consumers";
 
 export function upkeepCounts({ of, durations }: Book): Counted {
   return {
@@ -15,9 +16,9 @@ export function upkeepCounts({ of, durations }: Book): Counted {
       if (result !== "skipped") durations("makegood_job_seconds").observe([name], ms / 1_000);
       for (const [what, count] of Object.entries(counts)) {
         if (count > 0) of("makegood_job_items_total").inc([name, what], count);
-        if (!CONSUMERS.test(name) || count <= 0) continue;
+        if (name !== CONSUMERS_JOB || count <= 0) continue;
         if (what === "checked") of("m10_reclaim_gc_checked_total").inc([], count);
-        if (what === "removed" || what === "cleaned") of("m10_reclaim_gc_cleaned_total").inc([], count);
+        if (what === "removed") of("m10_reclaim_gc_cleaned_total").inc([], count);
       }
     },
     lock({ name, what, ms }) {

@@ -9,14 +9,27 @@ export interface MaintenanceJob {
   readonly where: "each" | "leader";
   /** Every process makes the first run: it often starts because the leader has just died, and that one's lease still runs. */
   readonly firstEach?: boolean | undefined;
-  /** What it does, in one line: a job that says so is listed, and can be run by hand. */
-  readonly about?: string | undefined;
+  /** What it does, in one line, for who lists the jobs or runs one by hand. */
+  readonly about: string;
   /** Whether it knows what it would do without doing it. */
   readonly rehearses?: boolean | undefined;
   /** A number: how long until the next run, where that is not `everyMs`; 0: at once. */
   run(signal: AbortSignal, turn: JobTurn): Promise<void> | Promise<number> | Promise<Ran>;
   /** Calls `now` when there is something to do already. Returns how to end that. */
   readonly hear?: ((now: () => void) => () => void) | undefined;
+}
+
+/** The same job, one run at a time in this process, by the scheduler or by hand: what it keeps between runs is its own. */
+export function inTurn(job: MaintenanceJob): MaintenanceJob {
+  let last: Promise<unknown> = Promise.resolve();
+  return {
+    ...job,
+    run(signal, turn) {
+      const ran = last.then((): Promise<unknown> => job.run(signal, turn));
+      last = ran.catch(() => {});
+      return ran as ReturnType<MaintenanceJob["run"]>;
+    },
+  };
 }
 
 /** What one run of a job is given. */

@@ -3,7 +3,7 @@ import { errorText } from "../message/errors.ts";
 import type { TopicRecord } from "../message/topic.ts";
 import type { Events } from "../observe/events.ts";
 import type { Clock } from "../platform/clock.ts";
-import type { MaintenanceJob } from "../platform/job.ts";
+import { inTurn, type MaintenanceJob } from "../platform/job.ts";
 import { type Random, systemRandom } from "../platform/random.ts";
 import type { Home } from "../store/home.ts";
 import type { Store } from "../store/store.ts";
@@ -119,6 +119,7 @@ export function createRecovery(deps: RecoveryDeps, records: Records = createReco
   const parts = createParts(deps, records);
   const { recovery, settings, catalogue, candidates, intake, ownIngest, completion } = parts;
   const { startForExecution: _, runner, ...redrives } = parts.redrives;
+  const jobs: readonly MaintenanceJob[] = [...ownIngest.jobs, ...completion.jobs, ...runner.jobs, recovery.addUpJob].map(inTurn);
   let publishing: Promise<void> | undefined;
   let maintained: { stop(): Promise<void> } | undefined;
 
@@ -183,10 +184,11 @@ export function createRecovery(deps: RecoveryDeps, records: Records = createReco
     evaluateMessage: settings.evaluatorEnabled ? bound(evaluateMessage, candidates) : null,
     /** One look of each, for a process in which no jobs run. */
     steps: { ingest: ownIngest.step, complete: completion.step },
-    /** Its jobs in this process, while it works. */
+    /** What it does by itself while it works. */
+    jobs,
     start(): void {
       publishing = catalogue.publish().catch(parts.failed("recovery_catalogue"));
-      maintained ??= deps.maintain([...ownIngest.jobs, ...completion.jobs, ...runner.jobs, recovery.addUpJob]);
+      maintained ??= deps.maintain(jobs);
     },
     async stop(): Promise<void> {
       const stopping = maintained;

@@ -98,4 +98,4 @@ export interface ResolveRequest extends Actor {
 }
 
 /** What the server, the command line and a program may ask: the engine without what runs by itself. */
-export type Recovery = Omit<ReturnType<typeof createRecovery>, "evaluateMessage" | "steps" | "start" | "stop">;
+export type Recovery = Omit<ReturnType<typeof createRecovery>, "evaluateMessage" | "steps" | "jobs" | "start" | "stop">;

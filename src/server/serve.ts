@@ -8,6 +8,7 @@ import { type LogSetting, startLog } from "../observe/default-log.ts";
 import { type Log, logEvents } from "../observe/log.ts";
 import { type Clock, systemClock } from "../platform/clock.ts";
 import { auditTopics } from "../presets/audit/topics.ts";
+import { streamJobs } from "../presets/stream-jobs.ts";
 import { startStreams, streamTopics } from "../presets/streams.ts";
 import { auditOf } from "../store/audit.ts";
 import type { Store } from "../store/store.ts";
@@ -121,6 +122,7 @@ export function makegoodOptions(config: Config, store: Store, clock: Clock): Mak
     topics: [...auditTopics(auditOf(store)), ...streamTopics(config, clock)],
     verify: { witness: config.witness },
     sinkAllow: config.sink_allow,
+    jobs: streamJobs(config.streams, store, clock),
     recovery: config.recovery_options,
     // The server writes the events itself, when it has said that it starts.
     log: "silent",

@@ -3,6 +3,7 @@
  * is kept; a second write of the same text is a duplicate, of another text a conflict, and neither changes anything. Nothing
  * is deleted without a policy that says how long to keep. Every engine passes testing/audit-conformance.
  */
+import type { Fence } from "../platform/job.ts";
 import type { DepartMonth } from "./evidence.ts";
 import type { At, Store } from "./store.ts";
 
@@ -82,6 +83,19 @@ export interface AuditRetention extends At {
   readonly keptMs: number | null;
   /** Called in the transaction in which a month goes; what it throws keeps the month. */
   readonly departs?: DepartMonth | undefined;
+  /** The leadership under which it is done: once that has ended, nothing more goes. */
+  readonly under?: Fence | null | undefined;
+  /** Records go to the archive first, in the same write, where the store has one. */
+  readonly archive?: AuditArchive | undefined;
+  /** Only counts what would go; nothing changes. */
+  readonly dryRun?: boolean | undefined;
+}
+
+export interface AuditArchive {
+  /** False: of their text nothing is kept, only the fact that they went. */
+  readonly text: boolean;
+  /** Hears of each chunk, once it is written. */
+  told(chunk: { readonly rows: number; readonly bytes: number }): void;
 }
 
 export interface AuditStore {

@@ -120,6 +120,15 @@ export interface ClaimRequest extends At {
   readonly bytesMax?: number | undefined;
 }
 
+export interface ReclaimRequest extends At {
+  readonly owner: string;
+  readonly leaseMs: number;
+  /** Of leases. */
+  readonly limit: number;
+  /** Nothing is taken over: what is returned is under claims that settle nothing. */
+  readonly dryRun?: boolean | undefined;
+}
+
 export type SettleResult = "settled" | "lost";
 
 /** `lane` is a hint that this lane has work; null means something changed, look. `topics`: a topic changed. */
@@ -192,6 +201,10 @@ export interface PruneRequest extends At {
   readonly archive?: PruneArchive | undefined;
   /** An upper bound on the rows of one call. */
   readonly limit: number;
+  /** Hears how many of a class went, once they have. */
+  readonly went?: ((name: SettledClass, count: number) => void) | undefined;
+  /** Only counts what would go, all of it; nothing changes. */
+  readonly dryRun?: boolean | undefined;
 }
 
 export interface PruneArchive {
@@ -243,7 +256,7 @@ export interface Store {
    * Takes over expired leases under new tokens and returns what was in them, payloads empty, for decide() to judge as `lost`
    * and settle() to write. Fences first: their former holders can no longer settle.
    */
-  reclaim(request: { readonly owner: string; readonly leaseMs: number; readonly limit: number } & At): Promise<ClaimedMessage[]>;
+  reclaim(request: ReclaimRequest): Promise<ClaimedMessage[]>;
 
   /** Calls back on hints that there may be work. Hints may be lost or false: polling is the truth. */
   wake(listener: (hint: WakeHint) => void): () => void;

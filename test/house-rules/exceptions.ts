@@ -50,6 +50,8 @@ export const EXCEPTIONS: readonly Exception[] = [
     "src/create.ts",
     "src/create/below-workers.ts",
     "src/create/maintenance-jobs.ts",
+    "src/presets/stream-jobs.ts",
+    "src/server/serve.ts",
     "src/create/open-recovery.ts",
     "src/create/recovery-beside.ts",
     "src/archive/ship.ts",

@@ -8,17 +8,19 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { createMakegood } from "../../src/create.ts";
+import { reject, topic } from "../../src/index.ts";
 import { createLocks } from "../../src/maintenance/locks.ts";
 import { systemClock } from "../../src/platform/clock.ts";
 import { type Home, homeOf } from "../../src/store/home.ts";
 import { createMemoryStore } from "../../src/store/memory/memory-store.ts";
 import { startableDist } from "../support/build.ts";
 import { databaseUrl } from "../support/postgres.ts";
-import { until } from "../support/processes.ts";
-import { DAY, provenanceRows, retentionScene } from "./scene.ts";
+import { type Process, startScript, until } from "../support/processes.ts";
+import { DAY, provenanceRows, type RetentionScene, retentionScene, writeAudit } from "./scene.ts";
 
 /** Each statement in a soak. */
 const STEP = process.env.MAKEGOOD_SOAK === "1" ? 1 : 4;
+const FROZEN_CHILD = fileURLToPath(new URL("./frozen-child.mjs", import.meta.url));
 const CHILD = fileURLToPath(new URL("./retire-child.mjs", import.meta.url));
 
 describe("a leadership that has ended", () => {
@@ -77,6 +79,63 @@ describe("a leadership that has ended", () => {
       { term: string },
     ];
     expect(BigInt(later)).toBeGreaterThan(BigInt(term));
+  });
+});
+
+const charge = topic("shop/charge", { sink: () => reject("no such customer") });
+
+/** A led job, where it is frozen, and what must have come of it in the end. */
+const FROZEN = [
+  {
+    ...{ job: "prune-audit", leadership: "maintenance", seedFirst: true, freezeAt: "archive_chunk" },
+    async seed({ mg }: RetentionScene) {
+      for (const id of ["a", "b", "c"]) await writeAudit(mg, id, 100);
+    },
+    async ended({ sql, count, mg }: RetentionScene) {
+      const left = await sql("select 1 from pg_tables where schemaname = current_schema() and tablename ~ '_leaving$'");
+      if (left.length + (await count("audit_event")) > 0) return false;
+      expect(await mg.archive?.verify()).toMatchObject({ chunks: 1, rows: 3, faults: [] });
+      return true;
+    },
+  },
+  {
+    // The first run of each process is not led, so it must find nothing.
+    ...{ job: "recovery_ingest", leadership: "recovery", seedFirst: false, freezeAt: "insert into \\S+recovery_occurrence" },
+    async seed({ mg }: RetentionScene) {
+      await mg.enqueue("shop/charge", { amount: 1 });
+      await mg.workOff();
+    },
+    async ended({ count }: RetentionScene) {
+      if ((await count("recovery_occurrence")) === 0) return false;
+      expect(await count("recovery_occurrence")).toBe(1);
+      expect(await count("recovery_group", "occurrences = 1")).toBe(1);
+      return true;
+    },
+  },
+];
+
+describe("a leader that SIGSTOP freezes past its lease, and a second process", () => {
+  it.each(FROZEN)("fault 4: $job: its late write is refused, nothing is done twice", { timeout: 180_000 }, async (which) => {
+    const options = { auditKeptMs: 30 * DAY };
+    await using scene = await retentionScene({ ...options, topics: [charge], recovery: false });
+    const start = (freezeAt: string | null) =>
+      startScript(FROZEN_CHILD, { url: databaseUrl(), schema: scene.schema, options, freezeAt });
+    const leads = (one: Process) => one.fact(({ type, name }) => type === "leads" && name === which.leadership);
+    if (which.seedFirst) await which.seed(scene);
+    const first = await start(which.freezeAt);
+    await leads(first);
+    if (!which.seedFirst) await which.seed(scene);
+    await first.fact(({ type }) => type === "frozen");
+    // In a soak its lease runs out by itself; here the row says that it has.
+    if (process.env.MAKEGOOD_SOAK !== "1")
+      await scene.sql("update leader set until = clock_timestamp() - interval '1 ms' where name in ('maintenance', 'recovery')");
+    const second = await start(null);
+    await leads(second);
+    first.signal("SIGCONT");
+    expect(await first.fact(({ type, name }) => type === "job" && name === which.job)).toMatchObject({ result: "stopped" });
+    await until("the second one has done it", () => which.ended(scene));
+    await Promise.all([first.end("SIGKILL"), second.end("SIGKILL")]);
+    expect(await which.ended(scene)).toBe(true);
   });
 });
 

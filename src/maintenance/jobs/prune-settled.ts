@@ -24,10 +24,12 @@ export function pruneSettled({ store, events, keptMs, deadKeptMs, archives = [] 
   return {
     name: "prune-settled",
     about: "deletes delivered messages, and dead letters that ended, past their retention",
+    rehearses: true,
     // A short retention needs a short interval.
     everyMs: Math.min(EVERY_MS, Math.max(1_000, keptMs / 2)),
     where: "leader",
     async run(signal, turn): Promise<Ran> {
+      if (turn.dryRun) return { counts: { would_delete: await store.prune({ keptMs, deadKeptMs, limit: BATCH, dryRun: true }) } };
       const total = { deleted: 0, archived: 0, bytes: 0 };
       const told: PruneArchive["told"] = ({ class: name, rows, bytes }) => {
         total.archived += rows;
@@ -36,8 +38,9 @@ export function pruneSettled({ store, events, keptMs, deadKeptMs, archives = [] 
       };
       const archive = { classes: archives, told };
       const limit = turn.batchSize ?? BATCH;
+      const went = (name: SettledClass, count: number) => events.emit({ type: "retired", class: name, count });
       for (let step = 0; step < STEPS_MAX && !signal.aborted; step++) {
-        const count = await store.prune({ keptMs, deadKeptMs, limit, under: turn.fence, archive });
+        const count = await store.prune({ keptMs, deadKeptMs, limit, under: turn.fence, archive, went });
         total.deleted += count;
         if (count > 0) events.emit({ type: "pruned", count });
         if (count < limit) return { counts: total };

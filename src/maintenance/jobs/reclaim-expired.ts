@@ -7,7 +7,7 @@ import type { DecideRules } from "../../message/decide.ts";
 import type { ClaimedMessage } from "../../message/message.ts";
 import type { Settle } from "../../message/settlement.ts";
 import type { Events } from "../../observe/events.ts";
-import type { MaintenanceJob } from "../../platform/job.ts";
+import type { MaintenanceJob, Ran } from "../../platform/job.ts";
 import type { Random } from "../../platform/random.ts";
 import type { Store } from "../../store/store.ts";
 
@@ -22,6 +22,8 @@ export interface ReclaimOptions {
 }
 
 const BATCH = 500;
+/** Leases that a dry run looks at. */
+const REHEARSED_MAX = 100_000;
 /** How long a takeover has to settle what it took: if it dies as well, or its answer is lost, the next one follows. */
 const TAKEOVER_MS = 10_000;
 
@@ -35,17 +37,25 @@ export function reclaimExpired({ store, owner, random, events, rulesOf, everyMs 
 
   return {
     name: "reclaim-expired",
+    about: "takes back messages whose worker died or lost its lease",
+    rehearses: true,
     everyMs,
     where: "each",
-    async run(signal) {
-      for (;;) {
-        const messages = await store.reclaim({ owner, leaseMs: TAKEOVER_MS, limit: BATCH });
-        if (messages.length === 0) return;
+    async run(signal, { dryRun, batchSize }): Promise<Ran> {
+      const limit = batchSize ?? BATCH;
+      const request = { owner, leaseMs: TAKEOVER_MS, limit };
+      if (dryRun)
+        return { counts: { would_reclaim: (await store.reclaim({ ...request, limit: REHEARSED_MAX, dryRun })).length } };
+      for (let reclaimed = 0; ; ) {
+        const messages = await store.reclaim(request);
+        if (messages.length === 0) return { counts: { reclaimed } };
         const settles = await settlesOf(messages);
         const results = await store.settle(settles);
-        events.emit({ type: "reclaimed", count: results.filter((result) => result === "settled").length });
+        const count = results.filter((result) => result === "settled").length;
+        reclaimed += count;
+        events.emit({ type: "reclaimed", count });
         for (const [i, message] of messages.entries()) announce(events, message, settles[i] as Settle, results[i]);
-        if (signal.aborted || messages.length < BATCH) return;
+        if (signal.aborted || messages.length < limit) return { counts: { reclaimed } };
       }
     },
   };

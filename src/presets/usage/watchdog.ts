@@ -76,7 +76,8 @@ export function createWatchdogs(deps: WatchdogDeps) {
     watch({ idleMs, everyMs = 60_000 }: WatchdogOptions = {}): Watchdog {
       checkIdleMs(idleMs);
       const run = async (signal: AbortSignal): Promise<void> => void (await sweep({ idleMs }, signal));
-      const chore = { name: NAME, everyMs: Math.max(100, everyMs), where: "leader", firstEach: true, run } as const;
+      const about = "finalises turns whose process is gone";
+      const chore = { name: NAME, about, everyMs: Math.max(100, everyMs), where: "leader", firstEach: true, run } as const;
       const { stop } = startMaintenance({ ...deps, random: systemRandom, name: NAME, jobs: [chore] });
       const watchdog: Watchdog = { stop, [Symbol.asyncDispose]: stop };
       started.add(watchdog);

@@ -5,6 +5,7 @@
 import { errorText, isMakegoodError } from "../../message/errors.ts";
 import type { InterventionAction, MessageView, NewMessage } from "../../message/message.ts";
 import { idTimeMs } from "../../platform/ids.ts";
+import type { Fence } from "../../platform/job.ts";
 import type { Store } from "../../store/store.ts";
 import type { RecoveryDeps } from "../engine.ts";
 import { everyPage } from "../pages.ts";
@@ -60,17 +61,17 @@ export function createBringOver(
 
   const read = (some: readonly string[]) => Promise.all(some.map((id) => primary.get(id)));
 
-  async function add(some: readonly string[]): Promise<void> {
+  async function add(some: readonly string[], under: Fence | null): Promise<void> {
     const dead = (await read(some)).filter((message) => message?.resolution === "open") as MessageView[];
     const [first] = dead;
     if (!first) return;
     await declare();
     try {
-      await mirrors.add(dead, dead.map(deadCopy));
+      await mirrors.add(dead, dead.map(deadCopy), under);
     } catch (error) {
       if (isMakegoodError(error) && error.retryable) throw error;
       // One that cannot be written does not keep the others out.
-      if (some.length > 1) for (const { id } of dead) await add([id]);
+      if (some.length > 1) for (const { id } of dead) await add([id], under);
       else {
         const detail = { message: first.id, topic: first.topic, error: errorText(error) };
         events.emit({ type: "lifecycle", what: "recovery_failure_set_aside", detail });
@@ -94,19 +95,19 @@ export function createBringOver(
   }
 
   /** `seen`: what the primary has under these ids; payloads may be left out. */
-  async function compare(some: readonly string[], seen: readonly (MessageView | null)[]): Promise<void> {
+  async function compare(some: readonly string[], seen: readonly (MessageView | null)[], under: Fence | null): Promise<void> {
     const known = await mirrors.ofPrimary(some);
     const differing = some.filter((id, i) => {
       const message = seen[i] ?? null;
       return !(message && isRecoveryTopic(message.topic)) && !agrees(message, known.get(id));
     });
-    for (const batch of batches(differing.filter((id) => !known.has(id)))) await add(batch);
+    for (const batch of batches(differing.filter((id) => !known.has(id)))) await add(batch, under);
     for (const id of differing) if (known.has(id)) await follow(id);
   }
 
   /** Messages of the primary of which something was heard. */
-  async function look(heard: readonly string[]): Promise<void> {
-    for (const batch of batches(heard)) await compare(batch, await read(batch));
+  async function look(heard: readonly string[], under: Fence | null = null): Promise<void> {
+    for (const batch of batches(heard)) await compare(batch, await read(batch), under);
   }
 
   async function openThere(): Promise<number> {
@@ -118,20 +119,20 @@ export function createBringOver(
     look,
     openThere,
     /** Everything, page by page: what was not heard of, died while we were away, or ended on one side only. */
-    async walk(signal: AbortSignal): Promise<void> {
+    async walk(signal: AbortSignal, under: Fence | null = null): Promise<void> {
       const asked = { status: "dead", resolution: "open", payload: false } as const;
       for await (const page of everyPage((which) => primary.list({ ...asked, ...which }))) {
         if (signal.aborted) return;
         const found = page.map(({ id }) => id);
-        await compare(found, page);
+        await compare(found, page, under);
       }
       // All of the primary's are known now: as many here as there are the same ones, unless some were left out.
       if (++walks % OURS_EVERY !== 0 && (await openThere()) >= (await mirrors.openCount())) return;
       for await (const page of everyPage(mirrors.open)) {
         if (signal.aborted) return;
-        await look(page);
+        await look(page, under);
       }
-      await mirrors.forget();
+      await mirrors.forget(under);
     },
   };
 }

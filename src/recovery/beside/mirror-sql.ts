@@ -1,5 +1,6 @@
 /** MIRROR: which message here stands for which death of the primary. A row and its message are one write. */
 import type { MessageView, NewMessage, Resolution } from "../../message/message.ts";
+import type { Fence } from "../../platform/job.ts";
 import type { Home, Inside } from "../../store/home.ts";
 import { columns, int, intOrNull, text, textOrNull } from "../columns.ts";
 import { type Page, paged } from "../pages.ts";
@@ -57,8 +58,8 @@ export function createMirrors(home: Home) {
     },
     openCount: async () => Number((await run(`select count(*)::text from ${joined} where d.resolution = 0`))[0]?.[0]),
     /** `copies`: the messages that stand for these dead letters, in their order. */
-    add: (dead: readonly MessageView[], copies: readonly NewMessage[]) =>
-      home.transaction("bring dead letters over", async (inside) => {
+    add: (dead: readonly MessageView[], copies: readonly NewMessage[], under: Fence | null = null) => {
+      const write = async (inside: Inside): Promise<void> => {
         const rows = await inside.run(
           `insert into ${s}.recovery_mirror (primary_id, message_id, attempts)
             select * from unnest($1::uuid[], $2::uuid[], $3::int[]) x order by 1 on conflict do nothing returning message_id::text`,
@@ -67,7 +68,9 @@ export function createMirrors(home: Home) {
         const added = new Set(rows.map(([id]) => id));
         const missing = copies.filter(({ id }) => added.has(id));
         await enqueueAll(inside, missing);
-      }),
+      };
+      return home.transaction("bring dead letters over", write, under);
+    },
     /** The death that the message stands for from now on; also of a message that began here and went to the primary. */
     died: (primaryId: string, messageId: string, attempts: number) =>
       write(
@@ -76,9 +79,9 @@ export function createMirrors(home: Home) {
         [primaryId, messageId, attempts],
       ),
     /** Of messages that retention took. */
-    forget: () =>
-      write(
-        `delete from ${s}.recovery_mirror where primary_id in (select r.primary_id from ${joined} where d.id is null limit ${FORGOTTEN_MAX})`,
-      ),
+    forget: (under: Fence | null = null) => {
+      const text = `delete from ${s}.recovery_mirror where primary_id in (select r.primary_id from ${joined} where d.id is null limit ${FORGOTTEN_MAX})`;
+      return home.transaction("forget dead letters of the primary", (inside) => inside.run(text), under);
+    },
   };
 }

@@ -177,8 +177,16 @@ export function createCompletion(deps: CandidateDeps) {
   return {
     step,
     jobs: [
-      { name: "recovery_completion", everyMs: EVERY_MS, where: "each", hear: moved, run },
-      { name: "recovery_reopen", everyMs: SWEEP_MS, where: "each", run: sweep },
+      {
+        name: "recovery_completion",
+        about: "ends executions of candidates by what became of their messages",
+        ...{ everyMs: EVERY_MS, where: "each", hear: moved, run },
+      },
+      {
+        name: "recovery_reopen",
+        about: "suggests again where an execution ended and left dead letters",
+        ...{ everyMs: SWEEP_MS, where: "each", run: sweep },
+      },
     ] satisfies MaintenanceJob[],
   };
 }

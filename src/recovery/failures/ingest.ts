@@ -1,6 +1,7 @@
 /** INGEST: ledger, occurrence, count, candidate, evaluation message and the mark on the dead letter are one transaction (DR-26). */
 import { MakegoodError } from "../../message/errors.ts";
 import type { NewMessage } from "../../message/message.ts";
+import type { Fence } from "../../platform/job.ts";
 import type { Home, Inside, Run } from "../../store/home.ts";
 import { clockSql } from "../../store/shared/clock-sql.ts";
 import type { Candidate } from "../candidates/candidate.ts";
@@ -27,13 +28,18 @@ export interface Entry {
 }
 
 export function createIngest(home: Home) {
-  return async function ingest(occurrences: readonly NewOccurrence[], settings: IngestSettings): Promise<Ingested[]> {
+  /** `under`: of a led job; what it would write once that has ended is refused. */
+  return async function ingest(
+    occurrences: readonly NewOccurrence[],
+    settings: IngestSettings,
+    under: Fence | null = null,
+  ): Promise<Ingested[]> {
     if (occurrences.length > INGEST_MAX) {
       const text = `${occurrences.length} occurrences in one call: at most ${INGEST_MAX}, send the rest in another`;
       throw new MakegoodError("invalid_request", text, { occurrences: occurrences.length });
     }
     if (occurrences.length === 0) return [];
-    return home.transaction("ingest", (inside) => ingestAll(home.s, inside, occurrences, settings));
+    return home.transaction("ingest", (inside) => ingestAll(home.s, inside, occurrences, settings), under);
   };
 }
 

@@ -1,5 +1,6 @@
 /** The one way into the groups: failures are placed and written in batches, one at a time; what cannot be written fails its caller alone. */
 import { isMakegoodError, MakegoodError } from "../../message/errors.ts";
+import type { Fence } from "../../platform/job.ts";
 import { INGEST_MAX } from "../candidates/candidate-state.ts";
 import type { IngestSettings } from "../candidates/rounds.ts";
 import { scopeOf } from "../fingerprint/group-rules.ts";
@@ -21,6 +22,8 @@ export function mayPass(error: unknown): boolean {
 
 interface Waiting {
   readonly incoming: Incoming;
+  /** Of a led job. */
+  readonly under: Fence | null;
   readonly resolve: (ingested: Ingested) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -49,13 +52,13 @@ export function createIntake({ recovery, places, joins, settings, joinFailed, re
     return last;
   }
 
-  async function write(incoming: readonly Incoming[]): Promise<Ingested[]> {
+  async function write(incoming: readonly Incoming[], under: Fence | null): Promise<Ingested[]> {
     const { identities, changed } = await places.place(incoming.map(({ failure }) => failure));
     const occurrences = incoming.map(({ failure: _, requestKey, ...rest }, i) => {
       const group = identities[i] as GroupIdentity;
       return { ...rest, group, requestKey: requestKey(group.fingerprint) };
     });
-    const ingested = await recovery.ingest(occurrences, settings);
+    const ingested = await recovery.ingest(occurrences, settings, under);
     for (const one of ingested) if (one.regression) regressed(one);
     const scopes = new Map(changed);
     // A group that is new may be what an older one has become.
@@ -71,13 +74,23 @@ export function createIntake({ recovery, places, joins, settings, joinFailed, re
   async function settle(batch: readonly Waiting[]): Promise<void> {
     if (batch.length === 0) return;
     try {
-      const ingested = await write(batch.map(({ incoming }) => incoming));
+      const ingested = await write(
+        batch.map(({ incoming }) => incoming),
+        batch[0]?.under ?? null,
+      );
       for (const [i, { resolve }] of batch.entries()) resolve(ingested[i] as Ingested);
     } catch (error) {
       // A failure that cannot be written does not refuse the others; a store that is away refuses them all.
       if (batch.length === 1 || mayPass(error)) for (const { reject } of batch) reject(error);
       else for (const each of batch) await settle([each]);
     }
+  }
+
+  /** Those that wait longest, as far as they are written under the same leadership or none. */
+  function next(): Waiting[] {
+    const under = waiting[0]?.under;
+    const other = waiting.findIndex((one) => one.under !== under);
+    return waiting.splice(0, Math.min(INGEST_MAX, other < 0 ? INGEST_MAX : other));
   }
 
   async function tidy(): Promise<void> {
@@ -88,14 +101,14 @@ export function createIntake({ recovery, places, joins, settings, joinFailed, re
   }
 
   return {
-    async take(incoming: Incoming): Promise<Ingested> {
+    async take(incoming: Incoming, under: Fence | null = null): Promise<Ingested> {
       if (waiting.length >= WAITING_MAX) {
         const text = `${waiting.length} failures wait to be ingested, more than the engine takes: send them again later.`;
         throw new MakegoodError("store_unavailable", text, { waiting: waiting.length });
       }
       return new Promise((resolve, reject) => {
-        waiting.push({ incoming, resolve, reject });
-        void inTurn(() => settle(waiting.splice(0, INGEST_MAX)));
+        waiting.push({ incoming, under, resolve, reject });
+        void inTurn(() => settle(next()));
       });
     },
     /** Looks once more at what changed: while this process wrote, another may have written what is the same failure by now. */

@@ -2,7 +2,7 @@
 import { errorText } from "../../message/errors.ts";
 import type { Events, MakegoodEvent } from "../../observe/events.ts";
 import type { Clock, Timer } from "../../platform/clock.ts";
-import type { MaintenanceJob } from "../../platform/job.ts";
+import type { Fence, JobTurn, MaintenanceJob } from "../../platform/job.ts";
 import type { Store } from "../../store/store.ts";
 import { INGEST_MAX } from "../candidates/candidate-state.ts";
 import type { Records } from "../records.ts";
@@ -38,12 +38,12 @@ export function createOwnIngest(options: OwnLoopOptions) {
   const failing = new Set<string>();
   const unwritable = new Set<string>();
 
-  async function hand(failures: readonly DeadFailure[]): Promise<void> {
+  async function hand(failures: readonly DeadFailure[], under: Fence | null = null): Promise<void> {
     const startedMs = clock.monotonicMs();
     const sinks = new Map<string, string>();
     for (const topic of new Set(failures.map((each) => each.topic))) sinks.set(topic, sinkName(await store.topics.get(topic)));
     const incoming = failures.map((each) => incomingOfDead(each, sinks.get(each.topic) as string, appVersion));
-    const taken = await Promise.allSettled(incoming.map(intake.take));
+    const taken = await Promise.allSettled(incoming.map((one) => intake.take(one, under)));
     for (const [i, failure] of failures.entries()) {
       const one = taken[i];
       if (one?.status !== "rejected") continue;
@@ -75,11 +75,11 @@ export function createOwnIngest(options: OwnLoopOptions) {
     return failures.length;
   }
 
-  async function handDead(): Promise<number> {
+  async function handDead(under: Fence | null = null): Promise<number> {
     await prepare();
     const found = await recovery.uningested(INGEST_MAX + unwritable.size, NOT_INGESTED);
     const dead = found.filter((each) => !unwritable.has(deathOf(each))).slice(0, INGEST_MAX);
-    if (dead.length > 0) await hand(dead);
+    if (dead.length > 0) await hand(dead, under);
     return dead.length;
   }
 
@@ -113,15 +113,27 @@ export function createOwnIngest(options: OwnLoopOptions) {
 
   // A full batch means that there is more.
   const again = (handed: number, restMs: number): number => (handed >= INGEST_MAX ? 0 : restMs);
-  const dead = async () => again(await handDead(), pollMs);
+  const dead = async (_: AbortSignal, { fence }: JobTurn) => again(await handDead(fence), pollMs);
   const soon = async () => again(await handFailing(), FAILING_MS);
   return {
     /** One look; how many were handed in. */
     step: async () => (await handFailing()) + (await handDead()),
     jobs: [
-      { name: "recovery_ingest", everyMs: pollMs, where: "leader", firstEach: true, hear: isDeath, run: dead },
-      { name: "recovery_failing", everyMs: FAILING_MS, where: "each", hear: isFailing, run: soon },
-      { name: "recovery_tidy", everyMs: TIDY_MS, where: "each", run: () => intake.tidy() },
+      {
+        name: "recovery_ingest",
+        about: "puts what died into its groups",
+        ...{ everyMs: pollMs, where: "leader", firstEach: true, hear: isDeath, run: dead },
+      },
+      {
+        name: "recovery_failing",
+        about: "puts what this process saw fail often into its groups, before it dies",
+        ...{ everyMs: FAILING_MS, where: "each", hear: isFailing, run: soon },
+      },
+      {
+        name: "recovery_tidy",
+        about: "joins groups that became one, of failures that this process took in",
+        ...{ everyMs: TIDY_MS, where: "each", run: () => intake.tidy() },
+      },
     ] satisfies MaintenanceJob[],
   };
 }

@@ -2,7 +2,7 @@
  * Counts that cost the same at any size: what was added up, and the changes since, which triggers write as rows of their own. Both are read
  * in one statement, so a number is exact at every moment; the job here only keeps the changes few. Two at once add up different ones.
  */
-import type { MaintenanceJob } from "../../platform/job.ts";
+import type { Fence, JobTurn, MaintenanceJob } from "../../platform/job.ts";
 import type { Home } from "../../store/home.ts";
 import { lockGroups } from "../failures/ingest-sql.ts";
 
@@ -33,23 +33,31 @@ export function createRollingCounts(home: Home) {
   const { s } = home;
 
   /** How many changes were taken. */
-  const addOpen = (): Promise<number> =>
-    home.transaction("add up open messages", async ({ run }) => {
-      const taken = await run(takeSql(s));
-      if (taken.length === 0) return 0;
-      const groups = taken.map(([id]) => id as string);
-      const { rootOf } = await lockGroups(s, run, groups);
-      const roots = groups.map((id) => rootOf.get(id) ?? id);
-      const text = `update ${s}.recovery_group g set open = g.open + x.n
-        from (select id, sum(n) as n from unnest($1::bigint[], $2::bigint[]) x(id, n) group by id) x where g.id = x.id and x.n <> 0`;
-      await run(text, [roots, taken.map(([, n]) => n)]);
-      return taken.reduce((sum, [, , changes]) => sum + Number(changes), 0);
-    });
+  const addOpen = (under: Fence | null): Promise<number> =>
+    home.transaction(
+      "add up open messages",
+      async ({ run }) => {
+        const taken = await run(takeSql(s));
+        if (taken.length === 0) return 0;
+        const groups = taken.map(([id]) => id as string);
+        const { rootOf } = await lockGroups(s, run, groups);
+        const roots = groups.map((id) => rootOf.get(id) ?? id);
+        const text = `update ${s}.recovery_group g set open = g.open + x.n
+          from (select id, sum(n) as n from unnest($1::bigint[], $2::bigint[]) x(id, n) group by id) x where g.id = x.id and x.n <> 0`;
+        await run(text, [roots, taken.map(([, n]) => n)]);
+        return taken.reduce((sum, [, , changes]) => sum + Number(changes), 0);
+      },
+      under,
+    );
 
-  async function addUp(signal?: AbortSignal): Promise<void> {
-    while ((await addOpen()) >= BATCH) if (signal?.aborted) return;
-    await home.write("add up counts")(tidySql(s));
+  async function addUp(signal?: AbortSignal, { fence }: Pick<JobTurn, "fence"> = { fence: null }): Promise<void> {
+    while ((await addOpen(fence)) >= BATCH) if (signal?.aborted) return;
+    await home.transaction("add up counts", ({ run }) => run(tidySql(s)), fence);
   }
-  const addUpJob: MaintenanceJob = { name: "recovery_counts", everyMs: EVERY_MS, where: "leader", firstEach: true, run: addUp };
+  const addUpJob: MaintenanceJob = {
+    name: "recovery_counts",
+    about: "adds up the changes of recovery's counts, so that they stay quick to read",
+    ...{ everyMs: EVERY_MS, where: "leader", firstEach: true, run: addUp },
+  };
   return { addUp, addUpJob };
 }

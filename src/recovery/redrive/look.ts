@@ -1,5 +1,6 @@
 /** LOOK: where the sent messages of a redrive stand, what that means for each, and what is learned from it, in one transaction. */
 import { type MessageView, RESOLUTIONS, type Resolution, type Status } from "../../message/message.ts";
+import type { Fence } from "../../platform/job.ts";
 import type { Home, Inside, Run } from "../../store/home.ts";
 import { clockSql } from "../../store/shared/clock-sql.ts";
 import type { At } from "../../store/store.ts";
@@ -203,6 +204,6 @@ export const createRedriveLook = (home: Home) => ({
   look: (id: string, token: string, how: LookHow, at: At = {}) =>
     home.transaction("look at a redrive", (inside) => look(home.s, inside, id, token, how, at)),
   /** Resolves originals whose copies had died and were delivered after all. Needs no token: the second caller finds nothing left to do. */
-  lookAgain: (limit: number, at: At = {}) =>
-    home.transaction("look at copies again", (inside) => lookAgain(home.s, inside, limit, at)),
+  lookAgain: (limit: number, at: At = {}, under: Fence | null = null) =>
+    home.transaction("look at copies again", (inside) => lookAgain(home.s, inside, limit, at), under),
 });

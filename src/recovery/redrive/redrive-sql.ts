@@ -1,6 +1,7 @@
 /** What is done to a redrive as a whole. One runner at a time holds it, by a token that the next claim makes stale. */
 import { MakegoodError } from "../../message/errors.ts";
 import { isUuid } from "../../platform/ids.ts";
+import type { Fence } from "../../platform/job.ts";
 import type { Home, Row, Run } from "../../store/home.ts";
 import { clockSql } from "../../store/shared/clock-sql.ts";
 import type { At } from "../../store/store.ts";
@@ -166,8 +167,8 @@ export function createRedriveRun(home: Home) {
       return paged(rows, limit, (last) => String(last.n));
     },
     /** Raises the version, and skips what waits if it is cancelled. A runner's lease is not touched. */
-    change: (id: string, request: Change, provenance: readonly NewProvenance[], at?: At) =>
-      home.transaction("change a redrive", (inside) => change(s, inside.run, id, request, provenance, at?.now)),
+    change: (id: string, request: Change, provenance: readonly NewProvenance[], at?: At, under: Fence | null = null) =>
+      home.transaction("change a redrive", (inside) => change(s, inside.run, id, request, provenance, at?.now), under),
     /** One with work (running, or with items sent whose ending is open) and no live lease, worked on longest ago. */
     async claim(owner: string, leaseMs: number, at?: At) {
       const [row] = await home.write("claim a redrive")(claimSql(s, clockSql(at?.now)), [owner, leaseMs]);

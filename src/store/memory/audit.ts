@@ -69,7 +69,7 @@ export function createMemoryAudit({ clock = systemClock }: { readonly clock?: Cl
         .reverse()
         .slice(0, limit);
     },
-    async prune({ keptMs, now }) {
+    async prune({ keptMs, dryRun, now }) {
       if (keptMs === null) return 0;
       const beforeMs = nowOf({ now }).getTime() - keptMs;
       const all = [...kept.values()].map(({ record }) => record);
@@ -78,7 +78,7 @@ export function createMemoryAudit({ clock = systemClock }: { readonly clock?: Cl
         all.filter((one) => holds.some((hold) => holdsIt(hold, one))).map(({ recordedAt }) => monthMs(recordedAt)),
       );
       const gone = all.filter(({ recordedAt }) => monthMs(recordedAt, 1) <= beforeMs && !held.has(monthMs(recordedAt)));
-      for (const { eventId } of gone) kept.delete(eventId);
+      if (!dryRun) for (const { eventId } of gone) kept.delete(eventId);
       return gone.length;
     },
   };

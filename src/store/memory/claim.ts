@@ -4,7 +4,7 @@
  */
 import { LIMITS } from "../../message/limits.ts";
 import type { Claim, ClaimedMessage } from "../../message/message.ts";
-import type { At, ClaimRequest, From } from "../store.ts";
+import type { At, ClaimRequest, From, ReclaimRequest } from "../store.ts";
 import { keyOf, laneOf, unparkClaimed, unparkNamed } from "./lanes.ts";
 import { type Lease, nowMs, type OrderingKey, type State, type Stored } from "./state.ts";
 
@@ -126,13 +126,11 @@ export function extend(state: State, claims: readonly Claim[], leaseMs: number, 
   });
 }
 
-export function reclaim(
-  state: State,
-  request: { readonly owner: string; readonly leaseMs: number; readonly limit: number } & At,
-): ClaimedMessage[] {
+export function reclaim(state: State, request: ReclaimRequest): ClaimedMessage[] {
   const now = nowMs(state, request);
   const expired = [...state.leases.values()].filter((lease) => lease.untilMs < now).sort((a, b) => a.untilMs - b.untilMs);
   return expired.slice(0, request.limit).flatMap((lease) => {
+    if (request.dryRun) return claimed(state, { ...lease, token: "" }, () => "");
     lease.token = newToken(state);
     lease.owner = request.owner;
     lease.untilMs = now + request.leaseMs;

@@ -4,23 +4,26 @@
  */
 import type { Fence } from "../../platform/job.ts";
 import { leadershipLost } from "../shared/leadership.ts";
+import { tellWent } from "../shared/tell-went.ts";
 import type { At, Leadership, PruneRequest } from "../store.ts";
 import { dedupeScope } from "./enqueue.ts";
 import { nowMs, type State, type Stored } from "./state.ts";
 
 export function prune(state: State, request: PruneRequest): number {
-  const { keptMs, deadKeptMs = keptMs, under } = request;
+  const { keptMs, deadKeptMs = keptMs, under, dryRun = false } = request;
   const now = nowMs(state, request);
   if (under && !leads(state, under, now)) throw leadershipLost(under);
-  let gone = 0;
+  let [gone, dead] = [0, 0];
   for (const stored of state.messages.values()) {
-    if (gone >= request.limit) break;
+    if (gone >= request.limit && !dryRun) break;
     // Null for everything that is pending, in flight or an open dead letter.
     const stays = stored.status === "dead" ? Math.max(keptMs, deadKeptMs) : keptMs;
     if (stored.settledMs === null || stored.settledMs > now - stays) continue;
-    forget(state, stored);
+    if (!dryRun) forget(state, stored);
     gone++;
+    if (stored.status === "dead") dead++;
   }
+  if (!dryRun) tellWent(request, gone, dead);
   return gone;
 }
 

@@ -59,7 +59,7 @@ export function createClaims(db: Db): Pick<Store, "claim" | "extend" | "reclaim"
     claim,
     extend,
     async reclaim(request) {
-      const args = [request.owner, request.leaseMs, request.limit, chance()];
+      const args = [request.owner, request.leaseMs, request.limit, chance(), request.dryRun ? 1 : 0];
       const rows = (await db.run(RECLAIM, [db.keys.key("leased")], args, request)) as string[][];
       return rows.map((row) => {
         const [lease, token] = row.slice(CLAIMED_WIDTH) as [string, string];

@@ -15,7 +15,9 @@ export interface Reconcile {
   all(): Promise<number>;
 }
 
-export function createReconcile(db: Db): Reconcile {
+/** `dryRun`: only counts what it would mend. */
+export function createReconcile(db: Db, dryRun = false): Reconcile {
+  const looks = dryRun ? 1 : 0;
   let sets: { readonly state: string; readonly topic: string }[] = [];
   let after = "";
   let cursor = "0";
@@ -25,7 +27,7 @@ export function createReconcile(db: Db): Reconcile {
     for (let step = 0; step < SETS_PER_STEP && sets.length > 0; step++) {
       const { state, topic } = sets[0] as (typeof sets)[number];
       const keys = [db.keys.key(`s:${state}:${topic}`), db.keys.key("lanes"), db.keys.key("quarantine")];
-      const [reached, count] = (await db.run(RECONCILE_SET, keys, [state, topic, after, PIECE])) as [string, number];
+      const [reached, count] = (await db.run(RECONCILE_SET, keys, [state, topic, after, PIECE, looks])) as [string, number];
       mended += count;
       after = reached;
       if (reached === "") sets.shift();
@@ -34,7 +36,7 @@ export function createReconcile(db: Db): Reconcile {
   }
 
   async function step(): Promise<number> {
-    const args = [cursor, PIECE];
+    const args = [cursor, PIECE, looks];
     const [next, found] = (await db.run(RECONCILE_MESSAGES, [db.keys.key("accepted")], args)) as [string, number];
     cursor = next;
     if (sets.length === 0) {

@@ -8,6 +8,7 @@ import { type Random, systemRandom } from "../../platform/random.ts";
 import type { WithConservation } from "../conservation.ts";
 import type { WithMovable } from "../movable.ts";
 import { leadershipLost } from "../shared/leadership.ts";
+import { tellWent } from "../shared/tell-went.ts";
 import type { Intervention, InterventionResult, PruneRequest, Store, StoreTraits } from "../store.ts";
 import { createClaims } from "./claim.ts";
 import { type ConnectOptions, connectRedis } from "./connect.ts";
@@ -26,7 +27,7 @@ import { createReconcile } from "./reconcile.ts";
 import { refuseInCluster, requireReplicas, type WantedReplicas } from "./replicas.ts";
 import { fieldsOf, stateOf, viewOfFields } from "./rows.ts";
 import { INTERVENE } from "./scripts/intervene.ts";
-import { LEAD, PRUNE } from "./scripts/upkeep.ts";
+import { LEAD, PRUNE, PRUNE_LOOK } from "./scripts/upkeep.ts";
 import { createSettle } from "./settle.ts";
 import { createTopics } from "./topics.ts";
 import { createWake } from "./wake.ts";
@@ -59,9 +60,9 @@ export interface RedisStore extends Store, WithConservation, WithMovable {
   durability(): Promise<RedisDurability>;
   /**
    * What is quarantined because it cannot be read, oldest first. `look`: every message is checked first, and mended where
-   * possible.
+   * possible; `only`: it is counted what would be mended.
    */
-  quarantined(look?: boolean): Promise<{ readonly mended: number; readonly found: QuarantinedMessage[] }>;
+  quarantined(look?: boolean | "only"): Promise<{ readonly mended: number; readonly found: QuarantinedMessage[] }>;
 }
 
 export function createRedisStore(options: RedisStoreOptions): RedisStore {
@@ -124,7 +125,7 @@ export function createRedisStore(options: RedisStoreOptions): RedisStore {
     topics,
     durability,
     quarantined: async (look = false) => ({
-      mended: look ? await createReconcile(db).all() : 0,
+      mended: look ? await createReconcile(db, look === "only").all() : 0,
       found: await quarantined(),
     }),
     async open() {
@@ -167,6 +168,7 @@ export function createRedisStore(options: RedisStoreOptions): RedisStore {
     conservation: createRedisConservation(db),
     intervene: (intervention) => intervene(db, intervention, () => work([])),
     async prune(request) {
+      if (request.dryRun) return wouldPrune(db, request);
       await reconcile.step();
       // I12: what is not counted in stays.
       await countIn(db);
@@ -183,7 +185,8 @@ export function createRedisStore(options: RedisStoreOptions): RedisStore {
 /** Redis does nothing else while a script runs. */
 const PRUNE_PIECE = 500;
 
-async function prune(db: Db, { keptMs, deadKeptMs = keptMs, limit, now, under }: PruneRequest): Promise<number> {
+async function prune(db: Db, request: PruneRequest): Promise<number> {
+  const { keptMs, deadKeptMs = keptMs, limit, now, under } = request;
   const { name = "", owner = "", term = "" } = under ?? {};
   const keys = ["settled", "ended", "dedupe", "pruned", ...(under ? [`leader:${name}`] : [])].map(db.keys.key);
   const longerMs = Math.max(0, deadKeptMs - keptMs);
@@ -191,12 +194,24 @@ async function prune(db: Db, { keptMs, deadKeptMs = keptMs, limit, now, under }:
   while (gone < limit) {
     const piece = Math.min(limit - gone, PRUNE_PIECE);
     const reply = await db.run(PRUNE, keys, [keptMs, piece, longerMs, name, owner, term], { now });
-    const [looked, went] = reply as [number, number];
+    const [looked, went, dead] = reply as [number, number, number];
     if (looked < 0 && under) throw leadershipLost(under);
+    tellWent(request, went, dead);
     gone += went;
     if (looked < piece) break;
   }
   return gone;
+}
+
+async function wouldPrune(db: Db, { keptMs, deadKeptMs = keptMs, now }: PruneRequest): Promise<number> {
+  const keys = ["settled", "ended"].map(db.keys.key);
+  let count = 0;
+  for (let from = 0; ; from += PRUNE_PIECE) {
+    const args = [keptMs, Math.max(0, deadKeptMs - keptMs), from, PRUNE_PIECE];
+    const [looked, goes] = (await db.run(PRUNE_LOOK, keys, args, { now })) as [number, number];
+    count += goes;
+    if (looked < PRUNE_PIECE) return count;
+  }
 }
 
 async function intervene(db: Db, given: Intervention, onWork: () => void): Promise<InterventionResult> {

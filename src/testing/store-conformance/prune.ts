@@ -78,6 +78,26 @@ export const pruneCases: Record<string, (scene: Scene) => Promise<void>> = {
     assert.equal(await went(10 * KEPT + 2 * DAY), 2);
   },
 
+  "a dry run says how many would go, and what went is told by class": async (scene) => {
+    const ids = await scene.accept(0, {}, {}, {});
+    await scene.settled(2, await scene.take(2, 1), dead());
+    const by = { actor: "person", reason: null, ...scene.at(MINUTE) };
+    await scene.store.intervene({ id: ids[0]!, action: "resolve", ...by });
+    await scene.settled(2 * MINUTE, await scene.take(1, 2 * MINUTE), DELIVERED);
+    const told: Record<string, number> = {};
+    const went = (name: string, count: number): void => {
+      told[name] = (told[name] ?? 0) + count;
+    };
+    const request = { keptMs: KEPT, limit: 1, went, ...scene.at(GONE) };
+    assert.equal(await scene.store.prune({ ...request, dryRun: true }), 2);
+    assert.equal(await scene.store.prune({ ...request, deadKeptMs: 10 * KEPT, dryRun: true }), 1);
+    assert.equal(await countOf(scene.store), 3);
+    assert.deepEqual(told, {});
+    for (let calls = 0; calls < 5; calls++) await scene.store.prune(request);
+    assert.deepEqual(told, { delivered: 1, dead: 1 });
+    assert.equal(await scene.store.prune({ ...request, dryRun: true }), 0);
+  },
+
   "I9: what is done under a leadership that has ended is refused": async (scene) => {
     const { term } = await scene.store.lead("upkeep", "a", 60_000);
     const under = { name: "upkeep", owner: "a", term };

@@ -84,6 +84,20 @@ export const reclaimCases: Record<string, (scene: Scene) => Promise<void>> = {
     assert.notEqual(claim.token, before.token);
   },
 
+  "a dry run says what would be taken over, and leaves it to its holder": async (scene) => {
+    await scene.accept(0, {}, {});
+    const claimed = await scene.take(2, 1);
+    const look = (ms: number) =>
+      scene.store.reclaim({ owner: "other", leaseMs: 30_000, limit: 100, dryRun: true, ...scene.at(ms) });
+    assert.deepEqual(await look(29 * SECOND), []);
+    const seen = await look(31 * SECOND);
+    assert.deepEqual(sorted(idsOf(seen)), sorted(idsOf(claimed)));
+    assert.deepEqual(await scene.store.settle(settles(seen, DELIVERED), scene.at(31 * SECOND)), ["lost", "lost"]);
+    // Late, and nobody else has it.
+    await scene.settled(32 * SECOND, claimed, DELIVERED);
+    assert.deepEqual(await look(MINUTE), []);
+  },
+
   "only what was not settled comes back": async (scene) => {
     await scene.accept(0, {}, {}, {}, {});
     const claimed = await scene.take(4, 1);

@@ -3,6 +3,7 @@ import { expect, it } from "vitest";
 import { createEvents } from "../../../src/observe/events.ts";
 import type { Level } from "../../../src/observe/level-sources.ts";
 import { createMetrics, type Levels } from "../../../src/observe/metrics.ts";
+import { CONSUMERS_JOB } from "../../../src/observe/upkeep-metrics.ts";
 
 const UNKNOWN: Levels = { messages: null, breakers: null, ageMs: null, up: null };
 const attempt = { type: "attempt", id: "x", attempt: 3, ms: 2_000, code: null, error: null, alert: false } as const;
@@ -101,7 +102,7 @@ it("REC-57: locks, archive, replay log, outbox and the removal of dead consumers
   events.emit({ type: "accepted", topic: "shop/orders", inserted: 9, duplicate: 0 });
   events.emit({ ...attempt, topic: "recovery/notice", outcome: "delivered", status: "delivered" });
   events.emit({ ...attempt, topic: "recovery/notice", outcome: "retry", status: "pending" });
-  events.emit({ type: "job", name: "dead_consumers", result: "done", ms: 1, counts: { checked: 4, removed: 1 }, error: null });
+  events.emit({ type: "job", name: CONSUMERS_JOB, result: "done", ms: 1, counts: { checked: 4, removed: 1 }, error: null });
   const outbox = '{aggregate_type="recovery",event_type="notice"}';
   const found = await lines();
   expect(found).toEqual(

@@ -6,11 +6,13 @@
 
 import { CHUNK_BYTES_MAX } from "../../shared/archive-sql.ts";
 import { clockSql } from "../../shared/clock-sql.ts";
+import { tellWent } from "../../shared/tell-went.ts";
 import type { PruneRequest } from "../../store.ts";
 import type { Queryable } from "../connection.ts";
 import { ensureDayIndexes } from "../day-indexes.ts";
 import type { Db } from "../db.ts";
 import { DAY_MS, dayOfPartition, daysAround, ensurePartitions, partitionSuffix } from "../partitions.ts";
+import { unlessMoved } from "../unless-moved.ts";
 import { archiveMessages, type Chunk } from "./archive-messages.ts";
 import { fenceIn } from "./lead.ts";
 import { createMendOrder } from "./mend-order.ts";
@@ -44,6 +46,8 @@ const gone = (
 export type Leaving = (client: Queryable, s: string, rows: string, day?: string) => Promise<void>;
 
 const BATCH = 1_000;
+
+const endedDead = (s: string) => `exists (select from ${s}.dead_letter d where d.id = m.id and d.resolution in (1, 2))`;
 
 const detachedSql = `select c.relname, (i.inhrelid is not null)::text, coalesce(i.inhdetachpending, false)::text
   from pg_class c join pg_namespace n on n.oid = c.relnamespace left join pg_inherits i on i.inhrelid = c.oid
@@ -89,15 +93,25 @@ export function createPrune(
   }
 
   /** The day's attempts go with it, but for those of messages that stay; they move to the default partition. */
-  const dropDay = (request: PruneRequest, day: number, table: string, kept: Kept, chunks: Chunk[]): Promise<number> =>
+  const dropDay = (
+    request: PruneRequest,
+    day: number,
+    table: string,
+    kept: Kept,
+    chunks: Chunk[],
+    dead: { count: number },
+  ): Promise<number> =>
     inFence(request, async (client) => {
       chunks.length = 0;
       const attempts = `attempt_${partitionSuffix(day)}`;
       await client.query("set local lock_timeout = '5s'");
       await client.query(keepSql(table, kept));
       const goes = `(select m.* from ${s}.${table} m where not exists (select from ${s}.message_kept k where k.id = m.id))`;
-      const { rows } = await client.query(`select count(*)::int as n from ${goes} m`);
-      const count = (rows[0] as { n: number }).n;
+      const { rows } = await client.query(
+        `select count(*)::int as n, (count(*) filter (where ${endedDead(s)}))::int as dead from ${goes} m`,
+      );
+      const count = (rows[0] as { n: number; dead: number }).n;
+      dead.count = (rows[0] as { n: number; dead: number }).dead;
       for (const write of [...(count > 0 ? leaving : []), ...seals]) await write(client, s, goes, table);
       for (const one of request.archive?.classes ?? []) chunks.push(...(await archiveMessages(client, s, one, goes)));
       await client.query(
@@ -117,10 +131,12 @@ export function createPrune(
     let count = 0;
     for (let went = BATCH; went > 0 && count < limit; count += went) {
       const chunks: Chunk[] = [];
+      const dead = { count: 0 };
       went = await inFence(request, (client) => {
         chunks.length = 0;
-        return pruneBatch(client, request, table, kept, Math.min(BATCH, limit - count), chunks);
+        return pruneBatch(client, request, table, kept, Math.min(BATCH, limit - count), chunks, dead);
       });
+      tellWent(request, went, dead.count);
       for (const chunk of chunks) request.archive?.told(chunk);
     }
     return count;
@@ -142,6 +158,7 @@ export function createPrune(
     kept: Kept,
     limit: number,
     chunks: Chunk[],
+    dead: { count: number },
   ): Promise<number> {
     // By their bytes as well: what is archived together is one text.
     const found = await client.query(
@@ -153,6 +170,8 @@ export function createPrune(
     const ids = await stillGone(client, table, kept, found.rows);
     if (ids.length === 0) return 0;
     const goes = `(select m.* from ${s}.${table} m where m.id = any ('{${ids.join(",")}}'::uuid[]))`;
+    const { rows } = await client.query(`select count(*)::int as n from ${goes} m where ${endedDead(s)}`);
+    dead.count = (rows[0] as { n: number }).n;
     for (const write of [...leaving, ...seals]) await write(client, s, goes);
     for (const one of archive?.classes ?? []) chunks.push(...(await archiveMessages(client, s, one, goes)));
     await client.query(
@@ -167,28 +186,52 @@ export function createPrune(
     return ids.length;
   }
 
+  /** Nothing is copied, detached or locked. */
+  async function wouldGo(kept: Kept, days: readonly string[]): Promise<number> {
+    let count = 0;
+    for (const table of ["message_kept", ...days]) {
+      const text = `select count(*)::text from ${s}.${table} m where ${gone(s, kept, "m.id")}`;
+      const [row] = await connection.rows("look what to prune", text, [], { reads: true, patienceMs: 300_000 });
+      count += Number(row?.[0]);
+    }
+    return count;
+  }
+
   const mendOrder = createMendOrder(db);
   const retireLanes = createRetireLanes(db);
 
   return async function prune(request) {
-    const { keptMs, limit, now } = request;
-    await mendOrder();
+    const { keptMs, limit, now, dryRun } = request;
+    if (!dryRun) await mendOrder();
     const clock = clockSql(now);
     const kept = { clock, keptMs, deadKeptMs: Math.max(keptMs, request.deadKeptMs ?? keptMs) };
     const [time] = await run(`select extract(epoch from ${clock})::text`);
     const nowMs = Number(time?.[0]) * 1_000;
+    const past = (table: string): boolean => {
+      const day = dayOfPartition(table);
+      return day !== null && day + DAY_MS <= nowMs - keptMs;
+    };
+    if (dryRun) {
+      const days = (await run(detachedSql, [s.replaceAll('"', "")])).map(([table]) => table as string);
+      return wouldGo(kept, days.filter(past));
+    }
     await ensurePartitions(connection, s, daysAround(nowMs));
     await ensureDayIndexes(connection, s);
     let count = await pruneRows(request, "message_kept", kept, limit);
     for (const [name, attached, pending] of await run(detachedSql, [s.replaceAll('"', "")])) {
       const table = name as string;
-      const day = dayOfPartition(table);
-      if (day === null || day + DAY_MS > nowMs - keptMs || count >= limit) continue;
-      await inFence(request, (client) => client.query(keepSql(table, kept)));
-      await detach(request, table, attached === "true", pending === "true");
-      await dropKeys(request, table, kept, 10_000);
+      if (!past(table) || count >= limit) continue;
       const chunks: Chunk[] = [];
-      count += await dropDay(request, day, table, kept, chunks);
+      const dead = { count: 0 };
+      const went = await unlessMoved(db, table, 0, async () => {
+        await inFence(request, (client) => client.query(keepSql(table, kept)));
+        await detach(request, table, attached === "true", pending === "true");
+        await dropKeys(request, table, kept, 10_000);
+        return dropDay(request, dayOfPartition(table) as number, table, kept, chunks, dead);
+      });
+      count += went;
+      if (went === 0) continue;
+      tellWent(request, went, dead.count);
       for (const chunk of chunks) request.archive?.told(chunk);
     }
     // A day that was left half way still needs its lanes, to find its keys.

@@ -4,24 +4,27 @@
  */
 import { script } from "./script.ts";
 
-/** After the usual three: owner, lease time, limit, token (a number is added for each lease). Rows as a claim's, payloads empty, then lease and token. */
+/** After the usual three: owner, lease time, limit, token (a number is added for each lease), and 1 where nothing is to change. Rows as a claim's, payloads empty, then lease and token. */
 export const RECLAIM = script(
   "reclaim",
   "settles",
   `local owner, until_ms, reply = ARGV[4], string.format('%.0f', now + tonumber(ARGV[5])), {}
-zset(P .. 'leased') zset(P .. 'quarantine')
+local looks = ARGV[8] == '1'
+if not looks then zset(P .. 'leased') zset(P .. 'quarantine') end
 local expired = call('ZRANGEBYSCORE', P .. 'leased', '-inf', '(' .. stamp, 'LIMIT', 0, ARGV[6])
 local leases = {}
 for n, lease in ipairs(expired) do leases[n] = redis.pcall('HGETALL', P .. 'e:' .. lease) end
 for n, lease in ipairs(expired) do
-  local e, token, open, left = P .. 'e:' .. lease, ARGV[7] .. '-' .. n, leases[n], 0
+  local e, token, open, left = P .. 'e:' .. lease, looks and '' or ARGV[7] .. '-' .. n, leases[n], 0
   for f = 1, open.err and 0 or #open, 2 do
     local id, lane = open[f], open[f + 1]
     if #id > 1 then
       local m = redis.pcall('HMGET', P .. 'm:' .. id, 'st', 'n', 'h', 'ba', 'dt', 'su')
       if m.err or m[1] ~= 'i' or not m[3] then
-        call('HDEL', e, id)
-        quarantine(id)
+        if not looks then
+          call('HDEL', e, id)
+          quarantine(id)
+        end
       else
         left = left + 1
         local su = sub(lane, 1, 1) == 'o' and (m[6] == '1' or m[6] == '2' or m[6] == '4') and m[6]
@@ -30,7 +33,9 @@ for n, lease in ipairs(expired) do
       end
     end
   end
-  if open.err then
+  if looks then
+    -- Left as it is.
+  elseif open.err then
     call('ZREM', P .. 'leased', lease)
     quarantine('lease ' .. lease)
   elseif left == 0 then

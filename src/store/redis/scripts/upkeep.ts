@@ -11,14 +11,14 @@ const BYTES_MAX = 8_388_608;
 
 /**
  * After the usual three: how long to keep, how many at most, how much longer dead letters that ended; then name, owner and term of the
- * leadership that must hold, or nothing. Answers with how many were looked at and how many went; -1: the leadership has ended.
+ * leadership that must hold, or nothing. Answers with how many were looked at, how many went and how many of these were dead letters; -1: the leadership has ended.
  */
 export const PRUNE = script(
   "prune",
   "settles",
   `${ACCOUNTS}${RETIRE}if ARGV[7] ~= '' then
   local l = call('HMGET', P .. 'leader:' .. ARGV[7], 'owner', 'term', 'until')
-  if l[1] ~= ARGV[8] or l[2] ~= ARGV[9] or (tonumber(l[3]) or 0) <= now then return { -1, 0 } end
+  if l[1] ~= ARGV[8] or l[2] ~= ARGV[9] or (tonumber(l[3]) or 0) <= now then return { -1, 0, 0 } end
 end
 zset(P .. 'settled') zset(P .. 'ended') fits('HLEN', P .. 'dedupe') fits('HLEN', P .. 'pruned')
 fits('HLEN', BOOKS) zset(OPEN) fits('HLEN', P .. 'books:gone') fits('HLEN', P .. 'books:known') fits('HLEN', P .. 'books:names') fits('HLEN', P .. 'books:seals')
@@ -39,7 +39,7 @@ if #ids < tonumber(ARGV[5]) then
     end
   end
 end
-local gone, bytes, last = {}, 0, #ids
+local gone, bytes, last, dead = {}, 0, #ids, 0
 for n, id in ipairs(ids) do
   local m = redis.pcall('HMGET', P .. 'm:' .. id, 'st', 'h', 'q')
   gone[n] = m
@@ -84,6 +84,7 @@ for n, id in ipairs(ids) do
     call('ZREM', P .. (n <= waited and 'ended' or 'settled'), id)
     if settled then
       call('UNLINK', P .. 'm:' .. id)
+      if m[1] ~= 'd' then dead = dead + 1 end
       remove(P .. 's:' .. m[1] .. ':' .. m.topic, id)
       -- The key protects as long as its message lives.
       if m.key ~= '' then
@@ -112,7 +113,23 @@ end
 if furthest > (call('HGET', BOOKS, 'gone_to') or '') then call('HSET', BOOKS, 'gone_to', furthest) end
 write_books()
 for number in pairs(numbers) do retire(number) end
-return { last < #ids and tonumber(ARGV[5]) or looked + went, went }
+return { last < #ids and tonumber(ARGV[5]) or looked + went, went, dead }
+`,
+);
+
+/** After the usual three: how long to keep, how much longer dead letters that ended, where to go on, how many. Answers as PRUNE, of what it would do. */
+export const PRUNE_LOOK = script(
+  "look what to prune",
+  "settles",
+  `local kept, longer, from, goes = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]), 0
+if from == 0 then goes = call('ZCOUNT', P .. 'ended', '-inf', now - kept - longer) end
+local more = call('ZRANGEBYSCORE', P .. 'settled', '-inf', now - kept, 'WITHSCORES', 'LIMIT', from, ARGV[7])
+for n = 1, #more, 2 do
+  local state = longer > 0 and redis.pcall('HGET', P .. 'm:' .. more[n], 'st')
+  local stays = (state == 'r' or state == 'x') and tonumber(more[n + 1]) > now - kept - longer
+  if not stays then goes = goes + 1 end
+end
+return { #more / 2, goes }
 `,
 );
 

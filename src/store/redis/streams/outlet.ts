@@ -73,7 +73,12 @@ export function startOutlet(options: OutletOptions): Outlet {
 /** A replayed message that dies again is another death and is published again: the generation is part of the mark. */
 const markOf = ({ id, generation }: MessageView): string => `${id}/${generation}`;
 
-async function publishOpen(options: OutletOptions, tell: (notice: OutletNotice) => void, signal?: AbortSignal): Promise<number> {
+/** How many were published; `dryRun`: how many would be. */
+export async function publishOpen(
+  options: OutletOptions & { readonly dryRun?: boolean | undefined },
+  tell: (notice: OutletNotice) => void,
+  signal?: AbortSignal,
+): Promise<number> {
   const marks = siblingKey(options.stream, "published");
   let published = 0;
   for (const topic of options.topics ?? [undefined]) {
@@ -86,7 +91,7 @@ async function publishOpen(options: OutletOptions, tell: (notice: OutletNotice) 
 }
 
 async function publishTopic(
-  { redis, store, stream }: OutletOptions,
+  { redis, store, stream, dryRun = false }: Parameters<typeof publishOpen>[0],
   marks: string,
   topic: string | undefined,
   tell: (notice: OutletNotice) => void,
@@ -103,6 +108,10 @@ async function publishTopic(
     for (const [i, listed] of page.data.entries()) {
       if (signal?.aborted) return published;
       if (Number(seen[i]) === 1) continue;
+      if (dryRun) {
+        published++;
+        continue;
+      }
       const fields = await recordOf(store, listed);
       if (fields === null) continue;
       const entryId = String(await runLua(redis, PUBLISH, [stream, marks], [markOf(listed), ...fields]));

@@ -73,6 +73,32 @@ return 0
 );
 
 /**
+ * KEYS stream. ARGV group consumer idleMs parked max. Of a consumer that has been silent that long every entry that it holds goes to `parked`,
+ * as idle and as often delivered as it was; then it is removed. → how many were moved, and 1 when it was removed
+ */
+export const PARK_CONSUMER = luaScript(
+  "stream park consumer",
+  "settles",
+  `
+local stream, group, name, parked = KEYS[1], ARGV[1], ARGV[2], ARGV[4]
+for _, flat in ipairs(redis.call('XINFO', 'CONSUMERS', stream, group)) do
+  local is = {}
+  for i = 1, #flat, 2 do is[flat[i]] = flat[i + 1] end
+  if is.name == name and is.idle >= tonumber(ARGV[3]) then
+    local held = redis.call('XPENDING', stream, group, '-', '+', ARGV[5], name)
+    for _, e in ipairs(held) do
+      redis.call('XCLAIM', stream, group, parked, 0, e[1], 'IDLE', e[3], 'RETRYCOUNT', e[4], 'JUSTID')
+    end
+    if #redis.call('XPENDING', stream, group, '-', '+', 1, name) > 0 then return { #held, 0 } end
+    redis.call('XGROUP', 'DELCONSUMER', stream, group, name)
+    return { #held, 1 }
+  end
+end
+return { 0, 0 }
+`,
+);
+
+/**
  * KEYS stream marks. ARGV mark, then names and values. Publishes once per mark: the mark and the entry are one write, so a
  * repeat after a lost answer adds nothing. No MAXLEN: an entry that was not read is never cut off (DA-1). → the entry's id or ''
  */

@@ -62,7 +62,7 @@ it("refuses what comes while 20,000 wait, and takes it once they are written", a
     sizes.push(all.length);
     return all.map(() => ONE);
   });
-  const taking = (count: number) => Promise.all(incoming(count).map(intake.take));
+  const taking = (count: number) => Promise.all(incoming(count).map((one) => intake.take(one)));
   const first = taking(INGEST_MAX);
   // A turn later it is being written, and waits no more.
   await new Promise((resolve) => setImmediate(resolve));
@@ -82,13 +82,13 @@ it("what cannot be written fails for its caller alone; a store that is away fail
     if (all.some(({ requestKey }) => requestKey === "bad")) throw new Error("invalid byte sequence");
     return all.map(() => ONE);
   });
-  const both = await Promise.allSettled([...incoming(1, "good"), ...incoming(1, "bad")].map(broken.take));
+  const both = await Promise.allSettled([...incoming(1, "good"), ...incoming(1, "bad")].map((one) => broken.take(one)));
   expect(both.map(({ status }) => status)).toEqual(["fulfilled", "rejected"]);
   let calls = 0;
   const away = intakeOver(async () => {
     calls++;
     throw new MakegoodError("store_unavailable", "away");
   });
-  const none = await Promise.allSettled(incoming(2).map(away.take));
+  const none = await Promise.allSettled(incoming(2).map((one) => away.take(one)));
   expect([none.map(({ status }) => status), calls]).toEqual([["rejected", "rejected"], 1]);
 });
