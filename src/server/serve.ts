@@ -122,6 +122,7 @@ export function makegoodOptions(config: Config, store: Store, clock: Clock): Mak
     verify: { witness: config.witness },
     sinkAllow: config.sink_allow,
     recovery: config.recovery_options,
+    tracing: { propagate: config.trace_propagate },
     // The server writes the events itself, when it has said that it starts.
     log: "silent",
   };
