@@ -29,10 +29,12 @@ import { issueText, type StandardResult, type StandardSchemaV1 } from "./message
 import { CARRIERS, type TopicRecord } from "./message/topic.ts";
 import { WORKER } from "./message/worker-note.ts";
 import { type LogSetting, logFault, startLog } from "./observe/default-log.ts";
-import { createEvents, type EventListener, type Events } from "./observe/events.ts";
+import { createEvents, type EventListener, type Events, keepEarly } from "./observe/events.ts";
 import type { Finding } from "./observe/finding.ts";
 import type { LevelSources } from "./observe/level-sources.ts";
 import type { Log } from "./observe/log.ts";
+import { loadSpans } from "./observe/otel.ts";
+import type { TracingOptions } from "./observe/spans.ts";
 import { type Clock, systemClock } from "./platform/clock.ts";
 import { createIds } from "./platform/ids.ts";
 import type { MaintenanceJob } from "./platform/job.ts";
@@ -82,6 +84,8 @@ export interface MakegoodOptions extends FallbackOptions, RetentionOptions {
    * error; `warn` unless said. `silent`: nothing, and notices are events only.
    */
   readonly log?: LogSetting | undefined;
+  /** Spans and metrics by OpenTelemetry where its API is installed, links only unless said; false: none. */
+  readonly tracing?: TracingOptions | false | undefined;
   readonly clock?: Clock | undefined;
   readonly random?: Random | undefined;
   readonly onEvent?: EventListener | undefined;
@@ -141,7 +145,8 @@ export async function createMakegood(options: MakegoodOptions): Promise<Makegood
   checkOptions(options);
   const guard = createAddressGuard({ allow: options.sinkAllow });
   checkDeclared(options.topics ?? [], guard);
-  const events = createEvents();
+  const events = createEvents(await loadSpans(options.tracing, clock));
+  const early = keepEarly(events);
   const { log, notice } = startLog(options.log, clock, events);
   if (options.onEvent) events.on(options.onEvent);
   const ids = createIds(clock, random);
@@ -253,8 +258,8 @@ export async function createMakegood(options: MakegoodOptions): Promise<Makegood
   };
   const { jobs, archive } = maintenance;
   const kept = { recovery: recovery?.recovery ?? null, evidence, verify, jobs, archive };
-  const whole = { ...client, ...status, ...working, ...kept, deliver: direct.deliver, ladder, store, events, log, clock };
-  return { ...whole, close, [Symbol.asyncDispose]: () => close() };
+  const whole = { ...client, ...status, ...working, ...kept, deliver: direct.deliver, ladder, store, log, clock };
+  return { ...whole, events: early.over(), close, [Symbol.asyncDispose]: () => close() };
 }
 
 function checkOptions(options: MakegoodOptions): void {

@@ -28,6 +28,7 @@ export { isTopicName } from "./message/validate.ts";
 export type { LogSetting } from "./observe/default-log.ts";
 export type { EventListener, MakegoodEvent } from "./observe/events.ts";
 export type { Log, LogFields, LogLevel } from "./observe/log.ts";
+export type { TracingOptions } from "./observe/spans.ts";
 export type { Clock, Timer } from "./platform/clock.ts";
 export type { ActionContext, ActionPlan, RecoveryAction } from "./recovery/actions/action.ts";
 export type { HookName, HookOptions, RecoveryHooks } from "./recovery/hooks.ts";

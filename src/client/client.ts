@@ -111,6 +111,11 @@ export function createClient(options: ClientOptions): Client {
   async function accept(messages: readonly NewMessage[], call: CallOptions): Promise<Enqueued[]> {
     call.signal?.throwIfAborted();
     if (messages.some(({ orderingKey }) => orderingKey !== null)) await waitForKeys(messages);
+    const { spans } = events;
+    return spans === null ? write(messages, call) : spans.sent(messages, (carrying) => write(carrying, call));
+  }
+
+  async function write(messages: readonly NewMessage[], call: CallOptions): Promise<Enqueued[]> {
     const results = await acceptance.accept(messages, call.tx, call.signal);
     const conflicts = results.flatMap((result, index) => (result.kind === "conflict" ? [conflict(result, index, messages)] : []));
     throwAll(conflicts, messages.length);

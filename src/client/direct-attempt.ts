@@ -118,7 +118,8 @@ export class DirectAttempts {
 
   /** One try with a deadline of its own: nobody sweeps over it. */
   #once(one: Try, sink: Sink, signal?: AbortSignal): Promise<Outcome> {
-    const { clock } = this.#deps;
+    const { clock, events } = this.#deps;
+    const startedMs = clock.monotonicMs();
     return new Promise((resolve) => {
       const cut = (why: "deadline" | "caller"): void => {
         if (one.cut !== null) return;
@@ -129,11 +130,13 @@ export class DirectAttempts {
       let timer = clock.after(one.timeoutMs, () => cut("deadline"));
       const finish = (outcome: Outcome): void => {
         timer.cancel();
+        if (!one.over) one.span?.end(outcome, clock.monotonicMs() - startedMs);
+        one.over = true;
         signal?.removeEventListener("abort", aborted);
         resolve(outcome);
       };
       signal?.addEventListener("abort", aborted, { once: true });
-      void Promise.resolve(runTry(one, sink)).then(finish);
+      void Promise.resolve(runTry(one, sink, events.spans)).then(finish);
       if (signal?.aborted) aborted();
     });
   }

@@ -64,13 +64,18 @@ export class DirectDelivery {
   }
 
   async run(topic: AnyTopic | string, payload: unknown, options: DeliverOptions): Promise<DeliverResult> {
-    const { clock, topics } = this.#deps;
-    const startedMs = clock.monotonicMs();
+    const startedMs = this.#deps.clock.monotonicMs();
     const made = await this.#build(topic, payload, options);
     if ("refusal" in made)
       return this.refuse(topic, options.payloadText ?? textOf(payload), options, codeOf(made.refusal), errorText(made.refusal));
-    const { message } = made;
-    const entry = topics.entry(message.topic);
+    const { spans } = this.#deps.events;
+    if (spans === null) return this.#run(made.message, options, startedMs);
+    const refusal = ({ kind, code }: DeliverResult): string | null => (kind === "refused" ? code : null);
+    return spans.sent([made.message], ([message]) => this.#run(message as NewMessage, options, startedMs), refusal);
+  }
+
+  async #run(message: NewMessage, options: DeliverOptions, startedMs: number): Promise<DeliverResult> {
+    const entry = this.#deps.topics.entry(message.topic);
     const topicMs = entry?.timeoutMs ?? DEFAULTS.attemptTimeoutMs;
     const askedMs = Math.min(positive(options.timeoutMs) ?? topicMs, topicMs);
     const budgetMs = positive(options.budgetMs) ?? askedMs + RUNGS_MS;

@@ -5,6 +5,8 @@
 import type { AttemptOutcome } from "../message/message.ts";
 import type { RetiredName } from "../message/retained.ts";
 import type { BreakerState } from "../message/topic.ts";
+import { tell } from "../platform/tell.ts";
+import type { Spans } from "./spans.ts";
 
 export type MakegoodEvent =
   | { readonly type: "accepted"; readonly topic: string; readonly inserted: number; readonly duplicate: number }
@@ -196,6 +198,8 @@ export interface Events {
   on(listener: EventListener, options?: { readonly seldom?: boolean | undefined }): () => void;
   /** False lets a hot path skip building an event nobody needs. */
   readonly heard: boolean;
+  /** Who is told where a step begins and ends; null: nobody. */
+  readonly spans: Spans | null;
 }
 
 /** The same events, with the name of the store that their emitter works on. */
@@ -206,13 +210,49 @@ export function eventsOf(events: Events, store: "secondary" | "journal" | "memor
     },
     emit: (event) => events.emit(event.type === "store_error" ? { ...event, store } : event),
     on: events.on,
+    spans: events.spans,
   };
 }
 
-export function createEvents(): Events {
+/** So many notes of a start are told to who comes later. */
+const EARLY_MAX = 100;
+
+/**
+ * What the journal finds when it is opened is found before anyone outside can listen: a listener that comes after `over` is told it first. Other
+ * events of a start are said again by levels and findings.
+ */
+export function keepEarly(events: Events): { over(): Events } {
+  const early: MakegoodEvent[] = [];
+  const stop = events.on(
+    (event) => {
+      if (event.type === "journal_note" && early.length < EARLY_MAX) early.push(event);
+    },
+    { seldom: true },
+  );
+  return {
+    over() {
+      stop();
+      if (early.length === 0) return events;
+      return {
+        get heard() {
+          return events.heard;
+        },
+        spans: events.spans,
+        emit: events.emit,
+        on(listener, how) {
+          for (const event of early) tell(() => listener(event));
+          return events.on(listener, how);
+        },
+      };
+    },
+  };
+}
+
+export function createEvents(spans: Spans | null = null): Events {
   const listeners = new Set<EventListener>();
   const always = new Set<EventListener>();
   return {
+    spans,
     get heard() {
       return always.size > 0;
     },

@@ -20,7 +20,9 @@ export function healingCounts(book: Book, clock: Clock) {
       if (ms !== null) durations("recovery_ingest_latency_seconds").observe([status], ms / 1_000);
       if (status === "duplicate") of("recovery_ingest_duplicates_total").inc([detection ?? "idempotency_key"], count);
       if (status !== "accepted") return;
+      // Queued in the write that took the failure in: no enqueue of this process says so.
       if (queued > 0) of("recovery_ingest_enqueue_total").inc(["queued"], queued);
+      if (queued > 0) of("m10_outbox_published_total").inc(["recovery", "evaluate"], queued);
       if (count > queued) of("recovery_ingest_enqueue_total").inc(["not_due"], count - queued);
     },
     redrive({ changed }) {

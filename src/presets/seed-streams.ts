@@ -37,7 +37,13 @@ function startPresetStream({ mg, redis, ...options }: PresetStreamOptions, { dea
   // What the store refuses is seen in the store as well (DA-15); what is missed here `makegood streams archive` brings.
   const onQuarantined: StreamDoorsOptions["onQuarantined"] = (stream, entry) =>
     archiveEntry({ store: mg.store, stream, ids }, toDeadEntry(entry));
-  const doors = startStreamDoors({ ...seeds, seedDeadStream, onQuarantined, ...given, redis, store: mg.store, accept });
+  const onNotice: StreamDoorsOptions["onNotice"] = (notice) => {
+    options.onNotice?.(notice);
+    if (notice.what !== "consumers_checked") return;
+    const { ms, checked, removed } = notice;
+    mg.events.emit({ type: "job", name: "remove-consumers", result: "done", ms, counts: { checked, removed }, error: null });
+  };
+  const doors = startStreamDoors({ ...seeds, seedDeadStream, onQuarantined, ...given, onNotice, redis, store: mg.store, accept });
   // A hint, so that it is published at once; what it misses the outlet's next pass finds.
   const silence = mg.events.on((event) => {
     if (event.type === "attempt" && event.status === "dead" && seeds.topics.includes(event.topic)) doors.nudge();

@@ -92,6 +92,7 @@ function openRecovery(parts: StreamParts, { redis, consumerName, recovery }: Str
 /** What is not said as information. */
 const LEVELS: Readonly<Partial<Record<StreamNotice["what"], LogLevel>>> = {
   accepted: "debug",
+  consumers_checked: "debug",
   not_durable: "warn",
   too_long: "warn",
   quarantined: "error",

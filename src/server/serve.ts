@@ -124,6 +124,7 @@ export function makegoodOptions(config: Config, store: Store, clock: Clock): Mak
     sinkAllow: config.sink_allow,
     jobs: streamJobs(config.streams, store, clock),
     recovery: config.recovery_options,
+    tracing: { propagate: config.trace_propagate },
     // The server writes the events itself, when it has said that it starts.
     log: "silent",
   };

@@ -5,9 +5,9 @@
  */
 import { errorText } from "../message/errors.ts";
 import { LIMITS } from "../message/limits.ts";
+import { oneLine } from "../message/one-line.ts";
 import type { Outcome } from "../message/outcome.ts";
 import { codeOf, localDialFailure } from "./local-failure.ts";
-import { oneLine } from "./one-line.ts";
 
 const NOT_SENT: Readonly<Record<string, string>> = {
   ECONNREFUSED: "connection_refused",

@@ -4,10 +4,10 @@
  */
 import { errorText } from "../message/errors.ts";
 import { LIMITS } from "../message/limits.ts";
+import { oneLine } from "../message/one-line.ts";
 import { DELIVERED, DUPLICATE, type Outcome } from "../message/outcome.ts";
 import { type Clock, systemClock } from "../platform/clock.ts";
 import { localFailure } from "./local-failure.ts";
-import { oneLine } from "./one-line.ts";
 import type { DeliverContext, Delivery, Sink } from "./sink.ts";
 import type { SinkKindDefinition } from "./sink-kind.ts";
 

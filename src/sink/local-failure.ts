@@ -6,9 +6,9 @@ import { closeSync, openSync } from "node:fs";
 import { devNull } from "node:os";
 import { errorText } from "../message/errors.ts";
 import { LIMITS } from "../message/limits.ts";
+import { oneLine } from "../message/one-line.ts";
 import type { Outcome } from "../message/outcome.ts";
 import { ADDRESS_REFUSED } from "./address-guard.ts";
-import { oneLine } from "./one-line.ts";
 
 /** What a process has run out of, in any of its work. */
 const EXHAUSTED: Readonly<Record<string, string>> = {

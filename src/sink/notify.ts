@@ -4,9 +4,9 @@
  */
 import { errorText } from "../message/errors.ts";
 import { readObject } from "../message/json.ts";
+import { cutToBytes, oneLine } from "../message/one-line.ts";
 import { DELIVERED } from "../message/outcome.ts";
 import { systemClock } from "../platform/clock.ts";
-import { cutToBytes, oneLine } from "./one-line.ts";
 import { createPoster, type PosterDeps, type PosterOptions, posterOptions } from "./poster.ts";
 import { messageHeaders } from "./request-headers.ts";
 import type { Delivery, Sink } from "./sink.ts";

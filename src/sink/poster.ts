@@ -3,13 +3,13 @@
  * how many there are, dials only what the guard lets through, and follows no redirect.
  */
 import type { ConnectionOptions } from "node:tls";
+import { oneLine } from "../message/one-line.ts";
 import type { Outcome } from "../message/outcome.ts";
 import type { SinkConfig } from "../message/topic.ts";
 import { type Clock, systemClock } from "../platform/clock.ts";
 import { type AddressGuard, createAddressGuard } from "./address-guard.ts";
 import { checkUrl } from "./check-target.ts";
 import { type Answer, exchange, type Request } from "./exchange.ts";
-import { oneLine } from "./one-line.ts";
 import { joinPool } from "./pools.ts";
 import { type FlatHeaders, fixedHeaders } from "./request-headers.ts";
 import type { DeliverContext } from "./sink.ts";

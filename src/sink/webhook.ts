@@ -4,11 +4,11 @@
  */
 import { errorText } from "../message/errors.ts";
 import { LIMITS } from "../message/limits.ts";
+import { oneLine } from "../message/one-line.ts";
 import type { SinkConfig } from "../message/topic.ts";
 import { systemClock } from "../platform/clock.ts";
 import { checkSecret } from "../webhook/secret.ts";
 import { signWebhook } from "../webhook/sign.ts";
-import { oneLine } from "./one-line.ts";
 import { createPoster, type PosterDeps, type PosterOptions, posterOptions } from "./poster.ts";
 import { messageHeaders } from "./request-headers.ts";
 import type { Sink } from "./sink.ts";

@@ -7,6 +7,7 @@ import { errorText } from "../message/errors.ts";
 import type { ClaimedMessage } from "../message/message.ts";
 import type { Outcome } from "../message/outcome.ts";
 import type { Settle } from "../message/settlement.ts";
+import type { AttemptSpan, Spans } from "../observe/spans.ts";
 import type { DeliverContext, Delivery, Sink } from "../sink/sink.ts";
 import type { SinkHandle } from "../topic/topic-table.ts";
 import type { LaneEntry } from "./lanes.ts";
@@ -33,6 +34,8 @@ export class Try<Message extends Sent = Sent> implements DeliverContext {
   over: boolean = false;
   /** A person should look at it. */
   alert = false;
+  /** Where it is traced; ended with its outcome by who runs it. */
+  span: AttemptSpan | null = null;
   #controller: AbortController | undefined;
   #aborted: ((reason: Error) => void) | undefined;
 
@@ -94,7 +97,7 @@ function cutReason(cut: Cut, timeoutMs: number): Error {
   }
 }
 
-function deliveryOf(message: Sent): Delivery {
+function deliveryOf(message: Sent, span: AttemptSpan | null): Delivery {
   const { id, key } = message;
   return {
     id,
@@ -104,17 +107,19 @@ function deliveryOf(message: Sent): Delivery {
     key,
     payload: message.payload,
     attempt: message.attempt,
-    traceparent: message.traceparent,
+    traceparent: span?.traceparent ?? message.traceparent,
     schemaVersion: message.schemaVersion,
   };
 }
 
 /** Runs the sink. The promise, where there is one, never rejects. */
-export function runTry(attempt: Try, sink: Sink): Outcome | Promise<Outcome> {
-  const delivery = deliveryOf(attempt.message);
+export function runTry(attempt: Try, sink: Sink, spans: Spans | null): Outcome | Promise<Outcome> {
+  const span = spans === null ? null : spans.attempt(attempt.message, !(attempt instanceof Attempt));
+  attempt.span = span;
+  const delivery = deliveryOf(attempt.message, span);
   let answer: Outcome | Promise<Outcome>;
   try {
-    answer = sink.deliver(delivery, attempt);
+    answer = span ? span.run(() => sink.deliver(delivery, attempt)) : sink.deliver(delivery, attempt);
   } catch (error) {
     return thrown(error, attempt);
   }

@@ -118,12 +118,14 @@ export class Claimer {
       messages = await store.claim({ owner, leaseMs: planned.leaseMs, lanes: named, bytesMax });
     } catch (error) {
       this.#count(planned, bytesMax, -1);
+      events.spans?.received([], clock.monotonicMs() - askedMs, error);
       health.failed("claim", error);
       return { full: false, dry: false };
     }
     health.ok();
     this.#count(planned, bytesMax, -1);
     const nowMs = clock.monotonicMs();
+    events.spans?.received(messages, nowMs - askedMs);
     if (messages.length > 0) events.emit({ type: "claimed", count: messages.length, ms: nowMs - askedMs });
     const bytes = this.#takeIn(messages, planned, askedMs, nowMs);
     if (planned.probe !== undefined) giveBack(planned, messages.length);

@@ -182,7 +182,7 @@ export class Runner {
     attempt.lane.tenant.running++;
     attempt.timeoutMs = topic.entry.timeoutMs;
     attempt.startedMs = nowMs;
-    const outcome = isSpent(attempt, topic.entry) ? SPENT : runTry(attempt, handle.sink);
+    const outcome = isSpent(attempt, topic.entry) ? SPENT : runTry(attempt, handle.sink, this.#options.events.spans);
     if (outcome instanceof Promise) {
       this.#running.add(attempt);
       void outcome.then((answer) => this.#answered(attempt, answer));
@@ -209,12 +209,14 @@ export class Runner {
     this.#end(attempt, nowMs);
     const rules = topic.entry?.rules;
     // Without rules the topic was deleted under it: the process that finds the lapsed lease decides by the defaults.
+    const durationMs = nowMs - attempt.startedMs;
     if (lease.lost || attempt.cut === "lost" || !rules) {
+      attempt.span?.end({ kind: "lost" }, durationMs);
       this.#drop(attempt);
       return;
     }
-    const durationMs = nowMs - attempt.startedMs;
     const outcome = afterCut(attempt, answer);
+    attempt.span?.end(outcome, durationMs);
     if (outcome.kind !== "interrupted" && outcome.kind !== "unserved") paced(topic, durationMs);
     if (outcome !== SPENT) {
       noteOutcome(attempt, topic, outcome, nowMs, this.#options);

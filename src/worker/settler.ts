@@ -169,15 +169,19 @@ export class Settler {
 
   async #write(batch: readonly Attempt[]): Promise<void> {
     const settles = batch.map(({ settle }) => settle as Settle);
+    const { clock, random, events, store } = this.#options;
     for (let failed = 1; ; failed++) {
+      const startedMs = clock.monotonicMs();
       try {
-        const results = await this.#options.store.settle(settles);
+        const results = await store.settle(settles);
+        events.spans?.settled(batch, clock.monotonicMs() - startedMs);
         this.#failures = 0;
         this.#report(batch, results);
         return;
       } catch (error) {
         this.#failures++;
-        this.#options.events.emit({
+        events.spans?.settled(batch, clock.monotonicMs() - startedMs, error);
+        events.emit({
           type: "store_error",
           during: "settle",
           error: errorText(error),
@@ -188,7 +192,6 @@ export class Settler {
           this.#report(batch, []);
           return;
         }
-        const { clock, random } = this.#options;
         await sleep(clock, jittered(backoffMs(REWRITE, failed), random), this.#giveUp.signal);
       }
     }

@@ -16,8 +16,9 @@ export interface Served {
   ): Promise<{ readonly status: number; readonly body: Record<string, unknown> }>;
 }
 
-export async function serve(env: Record<string, string>, cwd?: string): Promise<Served> {
-  const process = await startCli(["serve"], { MAKEGOOD_PORT: "0", MAKEGOOD_POLL_MS: "200", ...env }, cwd);
+/** `dist`: of another version than this one. */
+export async function serve(env: Record<string, string>, cwd?: string, dist?: string): Promise<Served> {
+  const process = await startCli(["serve"], { MAKEGOOD_PORT: "0", MAKEGOOD_POLL_MS: "200", ...env }, cwd, dist);
   const url = String((await process.fact(({ message }) => message === "listening")).url);
   return { process, url, call: (method, path, body) => call(`${url}/api/v1${path}`, method, body) };
 }
@@ -73,13 +74,18 @@ export class Accepted {
       throw new Error(`${error.message}; still missing: ${missing().slice(0, 5).join(", ")}`);
     });
     const open = new Set(this.#sent.values());
-    await until("all are told as delivered", async () => {
+    let last = "";
+    const told = async (): Promise<boolean> => {
       for (const one of [...open].slice(0, 50)) {
         const { body } = await served.call("GET", `/messages/${one.id}`);
+        last = JSON.stringify(body);
         if (body.status !== "delivered") return false;
         open.delete(one);
       }
       return open.size === 0;
+    };
+    await until("all are told as delivered", told, ms).catch((error) => {
+      throw new Error(`${error.message}; ${open.size} of ${this.size} are not, ${last}`);
     });
     for (const [key, { sha256: sent, id }] of this.#sent) {
       const mine = receiver.of(key);

@@ -6,6 +6,8 @@ export interface Scrape {
   readonly types: ReadonlyMap<string, string>;
   /** Names that have at least one sample; a histogram's by its own name. */
   readonly sampled: ReadonlySet<string>;
+  /** Of those, gauges, and counters and histograms that are above 0. */
+  readonly counted: ReadonlySet<string>;
   /** The value of a line without its labels, or of exactly these; undefined: there is no such line. */
   value(name: string, labels?: string): number | undefined;
 }
@@ -14,15 +16,18 @@ export function readScrape(text: string): Scrape {
   const types = new Map<string, string>();
   const values = new Map<string, number>();
   const sampled = new Set<string>();
+  const counted = new Set<string>();
   for (const line of text.split("\n")) {
     const [, declared, type] = /^# TYPE (\S+) (\S+)$/.exec(line) ?? [];
     if (declared && type) types.set(declared, type);
     const [, name, labels = "", value] = /^([a-zA-Z_:][\w:]*)(\{.*\})? (\S+)$/.exec(line) ?? [];
     if (!name) continue;
     values.set(name + labels, Number(value));
-    sampled.add(types.has(name) ? name : name.replace(/_(bucket|sum|count)$/, ""));
+    const whose = types.has(name) ? name : name.replace(/_(bucket|sum|count)$/, "");
+    sampled.add(whose);
+    if (types.get(whose) === "gauge" || (Number(value) > 0 && !/_(bucket|sum)$/.test(name))) counted.add(whose);
   }
-  return { text, types, sampled, value: (name, labels = "") => values.get(name + labels) };
+  return { text, types, sampled, counted, value: (name, labels = "") => values.get(name + labels) };
 }
 
 export async function scrape(base: string, headers: Record<string, string> = {}): Promise<Scrape> {

@@ -1,10 +1,10 @@
 /** The public conformance suite on every sink of the house. */
 import type { ServerResponse } from "node:http";
 import { describe, it } from "vitest";
+import { oneLine } from "../../src/message/one-line.ts";
 import { functionSink } from "../../src/sink/function.ts";
 import { httpSink } from "../../src/sink/http.ts";
 import { notifySink, notifyText } from "../../src/sink/notify.ts";
-import { oneLine } from "../../src/sink/one-line.ts";
 import type { Sink } from "../../src/sink/sink.ts";
 import { webhookSink } from "../../src/sink/webhook.ts";
 import { type Received, type ReceiverMode, type SinkHarness, sinkConformance } from "../../src/testing/sink-conformance.ts";

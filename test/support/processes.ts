@@ -51,9 +51,14 @@ export async function workspace(): Promise<string> {
   return folder;
 }
 
-/** `makegood <args>` from the built sources; nothing of our own environment leaks in. */
-export async function startCli(args: readonly string[], env: Record<string, string> = {}, cwd?: string): Promise<Process> {
-  const main = join(await startableDist(), "cli", "main.js");
+/** `makegood <args>` from the built sources, or those of another version; nothing of our own environment leaks in. */
+export async function startCli(
+  args: readonly string[],
+  env: Record<string, string> = {},
+  cwd?: string,
+  dist?: string,
+): Promise<Process> {
+  const main = join(dist ?? (await startableDist()), "cli", "main.js");
   return start([main, ...args], env, cwd ?? (await workspace()));
 }
 

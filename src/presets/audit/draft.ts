@@ -6,10 +6,10 @@
 import { readObject } from "../../message/json.ts";
 import { LIMITS } from "../../message/limits.ts";
 import type { Outcome } from "../../message/outcome.ts";
+import { redact } from "../../message/redact.ts";
 import type { TopicName } from "../../message/topic.ts";
 import { payloadHash, payloadText } from "../../message/validate.ts";
 import { idTimeMs } from "../../platform/ids.ts";
-import { redact } from "../../sink/redact.ts";
 import type { Delivery } from "../../sink/sink.ts";
 import type { AuditRecord } from "../../store/audit.ts";
 import { faultText, hasEnvelope, isEventId, isSameData, type ReadRecord, readEither, type Source } from "./record.ts";

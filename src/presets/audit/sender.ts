@@ -5,11 +5,11 @@
  * are redacted.
  */
 import type { Outcome } from "../../message/outcome.ts";
+import { redacted } from "../../message/redact.ts";
 import type { DeclaredRetry } from "../../message/retry-policy.ts";
 import type { TopicName } from "../../message/topic.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { createPoster } from "../../sink/poster.ts";
-import { redacted } from "../../sink/redact.ts";
 import { messageHeaders } from "../../sink/request-headers.ts";
 import type { Sink } from "../../sink/sink.ts";
 import { httpVerdict, isAddressFault, outcomeOfAnswer, type Verdict } from "../../sink/verdict.ts";

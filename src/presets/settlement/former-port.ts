@@ -3,8 +3,8 @@
  * --dlq-port`: entries, terminal records and quarantine are put if absent, and each is taken away only after the store has it, in one step.
  */
 import { LIMITS } from "../../message/limits.ts";
+import { cutToBytes } from "../../message/one-line.ts";
 import { payloadHash } from "../../message/validate.ts";
-import { cutToBytes } from "../../sink/one-line.ts";
 import type { DLQEntry, DLQPort, PutResult } from "../../store/redis/dlq-port/dlq-store.ts";
 import { portOver } from "../../store/redis/dlq-port/port.ts";
 import { FORMER_QUARANTINED, formerRoots } from "../../store/redis/dlq-port/redis-dlq-store.ts";

@@ -6,8 +6,8 @@
 import { errorText } from "../../message/errors.ts";
 import { isObject } from "../../message/json.ts";
 import { LIMITS } from "../../message/limits.ts";
+import { oneLine } from "../../message/one-line.ts";
 import { textProblem } from "../../message/validate.ts";
-import { oneLine } from "../../sink/one-line.ts";
 import type { DLQRequest } from "../../store/redis/dlq-port/dlq-store.ts";
 import { MICRO_CHARS_MAX, parseMicro } from "./money.ts";
 

@@ -6,13 +6,13 @@
 import { errorText, MakegoodError } from "../../message/errors.ts";
 import { readObject } from "../../message/json.ts";
 import { LIMITS } from "../../message/limits.ts";
+import { oneLine } from "../../message/one-line.ts";
 import type { Outcome } from "../../message/outcome.ts";
 import type { DeclaredRetry } from "../../message/retry-policy.ts";
 import { isTraceparent } from "../../message/validate.ts";
 import { type Clock, within } from "../../platform/clock.ts";
 import { createAddressGuard } from "../../sink/address-guard.ts";
 import { checkUrl } from "../../sink/check-target.ts";
-import { oneLine } from "../../sink/one-line.ts";
 import { createPoster } from "../../sink/poster.ts";
 import { headerText } from "../../sink/request-headers.ts";
 import type { DeliverContext } from "../../sink/sink.ts";

@@ -144,6 +144,12 @@ export const SETTINGS = {
   app_version: setting("MAKEGOOD_APP_VERSION", text, null, "the version of the program whose messages die here"),
   log: setting("MAKEGOOD_LOG", v.oneOf(["json", "text"]), null, "the form of log lines; text on a terminal, else json"),
   log_level: setting("MAKEGOOD_LOG_LEVEL", v.oneOf(LOG_LEVELS), "info", "the least that is logged"),
+  trace_propagate: setting(
+    "MAKEGOOD_TRACE_PROPAGATE",
+    flag,
+    false,
+    "keep the trace with messages and send it on (OpenTelemetry)",
+  ),
   url: setting("MAKEGOOD_URL", serverUrl, null, "the server that commands ask", CALLER),
   token: setting("MAKEGOOD_TOKEN", text, null, "the secret that commands send", { ...SECRET, ...CALLER }),
   config: setting("MAKEGOOD_CONFIG", text, null, "the config file", CALLER),

@@ -29,14 +29,23 @@ export function isConnectionLoss(thrown: unknown): boolean {
   );
 }
 
+/**
+ * The server takes no write: it is a standby, or was made read-only. A standby says so of an unlogged table while it plans, before it finds that
+ * the statement writes; its text may be in any language.
+ */
+function isReadOnly(thrown: unknown): boolean {
+  const state = sqlState(thrown);
+  return state === "25006" || (state === "0A000" && (thrown as { routine?: unknown }).routine === "get_relation_info");
+}
+
 /** The session is of no use any more: its connection is gone, or it was opened read-only and stays so when the server is not. */
 export function endsSession(thrown: unknown): boolean {
-  return isConnectionLoss(thrown) || sqlState(thrown) === "25006";
+  return isConnectionLoss(thrown) || isReadOnly(thrown);
 }
 
 /** node-postgres gave up before there was a connection: nothing was sent. */
 const NOT_CONNECTED = /timeout exceeded when trying to connect|terminated due to connection timeout/;
-const UNREACHABLE = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|28P01|28000|3D000|53300|57P03|25006)$/;
+const UNREACHABLE = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|28P01|28000|3D000|53300|57P03)$/;
 
 /** `wrote`: the statement changes something, so that a lost connection leaves its outcome unknown. */
 export function asStoreError(thrown: unknown, during: string, wrote: boolean): unknown {
@@ -47,7 +56,7 @@ export function asStoreError(thrown: unknown, during: string, wrote: boolean): u
     new MakegoodError(code, message, { during, sqlState: state || null }, thrown);
   const ended = state === "23514" && /^makegood: leadership_lost: (.*)$/.exec(text)?.[1];
   if (ended) return fail("leadership_lost", `${during}: ${ended}`);
-  if (UNREACHABLE.test(state) || NOT_CONNECTED.test(text)) {
+  if (UNREACHABLE.test(state) || NOT_CONNECTED.test(text) || isReadOnly(thrown)) {
     return fail("store_unavailable", `${during}: PostgreSQL cannot be used now (${text})`);
   }
   if (state === "40001") {

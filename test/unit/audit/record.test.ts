@@ -5,12 +5,12 @@
 import { describe, expect, it } from "vitest";
 import { decide } from "../../../src/message/decide.ts";
 import { MakegoodError } from "../../../src/message/errors.ts";
+import { redact } from "../../../src/message/redact.ts";
 import { retryPolicy } from "../../../src/message/retry-policy.ts";
 import { readRecord, recordSchema } from "../../../src/presets/audit/record.ts";
 import { AUDIT_TYPES, auditKind } from "../../../src/presets/audit/registry.ts";
 import { createService } from "../../../src/presets/audit/sender.ts";
 import { auditTopics, outcomeOfWrite, quarantineSink } from "../../../src/presets/audit/topics.ts";
-import { redact } from "../../../src/sink/redact.ts";
 import { createMemoryAudit } from "../../../src/store/memory/audit.ts";
 import { DATA, envelope, TYPES } from "../../audit/records.ts";
 

@@ -76,16 +76,17 @@ async function countAfter(redis: RedisPort, stream: string, id: string): Promise
   return { count, exact: false };
 }
 
-/** Those silent for `silentMs` that hold nothing; returns their names. */
-export async function removeSilent(group: Group, me: string, silentMs: number): Promise<string[]> {
+/** Those silent for `silentMs` that hold nothing; returns how many others there were, and the names of those that went. */
+export async function removeSilent(group: Group, me: string, silentMs: number): Promise<{ checked: number; removed: string[] }> {
   const { redis, stream } = group;
   const reply = await redis.send(stream, ["XINFO", "CONSUMERS", stream, group.group]);
+  const others = (reply as unknown[]).map(toRecord).filter(({ name }) => String(name) !== me);
   const removed: string[] = [];
-  for (const { name, pending, idle } of (reply as unknown[]).map(toRecord)) {
-    if (String(name) === me || Number(pending) > 0 || Number(idle) < silentMs) continue;
+  for (const { name, pending, idle } of others) {
+    if (Number(pending) > 0 || Number(idle) < silentMs) continue;
     if (await removeConsumer(group, String(name), silentMs)) removed.push(String(name));
   }
-  return removed;
+  return { checked: others.length, removed };
 }
 
 export async function removeConsumer({ redis, stream, group }: Group, name: string, silentMs: number): Promise<boolean> {

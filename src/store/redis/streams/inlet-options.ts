@@ -40,6 +40,8 @@ export type InletNotice =
   | { readonly what: "reclaimed"; readonly ids: readonly string[]; readonly deferred: number }
   /** Removed from the stream by another client before it was processed. */
   | { readonly what: "lost"; readonly ids: readonly string[] }
+  /** The others of the group were looked at; `removed`: how many of them had died. */
+  | { readonly what: "consumers_checked"; readonly checked: number; readonly removed: number; readonly ms: number }
   | { readonly what: "consumers_removed"; readonly consumers: readonly string[] }
   | { readonly what: "read_failed"; readonly error: string; readonly consecutive: number };
 

@@ -75,8 +75,10 @@ export function startInlet(options: InletOptions): Inlet {
     sweepAtMs = found.more ? 0 : clock.monotonicMs() + settings.sweepMs;
     adopt(found);
     if (found.more) return;
-    const consumers = await removeSilent(group, consumer, settings.silentMs);
-    if (consumers.length > 0) tell({ what: "consumers_removed", consumers });
+    const startedMs = clock.monotonicMs();
+    const { checked, removed } = await removeSilent(group, consumer, settings.silentMs);
+    tell({ what: "consumers_checked", checked, removed: removed.length, ms: clock.monotonicMs() - startedMs });
+    if (removed.length > 0) tell({ what: "consumers_removed", consumers: removed });
   }
 
   /**

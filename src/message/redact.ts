@@ -1,8 +1,9 @@
 /**
  * Errors fit to be kept and shown: one line, at most 256 characters, without addresses' passwords or tokens.
  */
-import type { Outcome } from "../message/outcome.ts";
+
 import { oneLine } from "./one-line.ts";
+import type { Outcome } from "./outcome.ts";
 
 export const ERROR_CHARS_MAX = 256;
 
