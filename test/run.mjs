@@ -19,7 +19,7 @@ const SLOWEST_SHOWN = 10;
 const BIOME = "node_modules/@biomejs/biome/bin/biome";
 /** Each of them leaves a core idle for a while, for an installation, a clock or one long file: those of a group run side by side. */
 const BESIDE = [
-  ["checks", "unit", "memory"],
+  ["checks", "memory"],
   ["servers", "adapters", "majors", "pooler"],
 ];
 const QUICK = ["checks", "unit", "memory"];
@@ -34,7 +34,7 @@ const STAGES = {
         runVitest(["--project", "house"], { kept: true }),
       ),
   ],
-  unit: ["what needs no server, process or file", (filters) => vitest("unit", filters, { kept: true })],
+  unit: ["what needs no server, process or file", (filters) => vitest("unit", filters)],
   memory: ["the memory store: conformance, properties, simulation", (filters) => vitest("memory", filters, { kept: true })],
   servers: ["real stores, servers, processes and faults, on a private PostgreSQL 18", (filters) => vitest("servers", filters)],
   adapters: ["the caller's transaction, with the real libraries", adapters],
