@@ -79,7 +79,7 @@ export async function registerSome(ask: Ask, s: string, mark: Mark): Promise<boo
 export async function lookAhead(ask: Ask, s: string, mark: Mark): Promise<void> {
   if (mark.phase !== 2) return;
   await ask(`update ${s}.conservation c set phase = 1, to_xid = greatest(c.from_xid, pg_snapshot_xmin(pg_current_snapshot())::text::bigint),
-    floor = coalesce(least(clock_timestamp(), (select p.at from ${s}.conservation_pass p where p.next_xid <= c.from_xid order by p.no desc limit 1)) - ${SLACK}, '-infinity')`);
+    floor = coalesce((select least(clock_timestamp(), p.at) - ${SLACK} from ${s}.conservation_pass p where p.next_xid <= c.from_xid order by p.no desc limit 1), '-infinity')`);
 }
 
 /** What of a day's table has not been counted yet, before it goes: nobody writes into it any more. Null: only what was kept before the first pass. */
