@@ -11,8 +11,9 @@ import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { createMakegood, type Makegood } from "../../src/index.ts";
 import type { MakegoodEvent } from "../../src/observe/events.ts";
-import { systemClock } from "../../src/platform/clock.ts";
+import { sleep, systemClock } from "../../src/platform/clock.ts";
 import { createIds } from "../../src/platform/ids.ts";
+import { heldBack } from "../../src/store/postgres/conservation/held-back.ts";
 import { makegood, removeWorkspaces, workspace } from "../cli/support.ts";
 import { startableDist } from "../support/build.ts";
 import { beginTransaction, databaseUrl, openStore } from "../support/postgres.ts";
@@ -165,6 +166,51 @@ describe("time", () => {
     expect(await mg.verify.run({ reach: "whole" })).toMatchObject({ divergences: [], totals: { accepted: 0 } });
     await commit();
     expect(await counted()).toMatchObject({ state: "whole", totals: { accepted: 2, delivered: 2 } });
+  });
+
+  it("one that stays open is named, and after ten minutes nothing is proven until it ends", async () => {
+    expect(await counted()).toMatchObject({ state: "whole" });
+    const { tx, rollback } = await beginTransaction();
+    await tx.query("set application_name = 'month-end'");
+    const { rows } = await tx.query("select pg_current_xact_id()::text as xid, pg_backend_pid() as pid");
+    // Other files' older ones come first.
+    const oldest = () => scene.client.query("select pg_snapshot_xmin(pg_current_snapshot())::text as xid");
+    while ((await oldest()).rows[0].xid !== rows[0].xid) await sleep(systemClock, 20);
+    const named = `a transaction of month-end (pid ${rows[0].pid}, idle in transaction) is open for`;
+    await scene.accept(2);
+    const cwd = await workspace();
+    const env = { DATABASE_URL: databaseUrl(), MAKEGOOD_SCHEMA: scene.schema };
+    const young = await makegood(cwd, ["verify"], env);
+    expect(young).toMatchObject({ code: 0, stdout: expect.stringContaining("0 accepted = ") });
+    expect(young.stdout).toContain(`not shown by this: A${named.slice(1)}`);
+    await scene.store.conservation.conclude({}, { now: new Date(Date.now() + 11 * 60_000) });
+    const old = await makegood(cwd, ["verify", "--last"], env);
+    expect(old).toMatchObject({ code: 5, stdout: expect.stringContaining(`conservation is not proven: ${named} 11 minutes: `) });
+    // As the metric reads it, which the alert is about.
+    expect((await scene.client.query("select state from conservation")).rows).toEqual([{ state: "unknown" }]);
+    await mg.verify.last();
+    expect(mg.findings()).toMatchObject([{ what: "conservation_not_proven", reason: expect.stringContaining(named) }]);
+    await rollback();
+    expect(await counted()).toMatchObject({ state: "whole", reason: null, totals: { accepted: 2 } });
+  });
+
+  it("one that this role may not see is known by the passes that it was open in", async () => {
+    const { tx, rollback } = await beginTransaction();
+    await tx.query("select pg_current_xact_id()");
+    await mg.verify.run({ reach: "whole" });
+    await scene.harm("update conservation_pass set at = at - interval '15 minutes'");
+    const role = `blind_${scene.schema}`;
+    await scene.client.query(`create role ${role}; grant usage on schema "${scene.schema}" to ${role};
+      grant select on all tables in schema "${scene.schema}" to ${role}`);
+    try {
+      await scene.client.query(`set role ${role}`);
+      const ask = async (text: string) => (await scene.client.query({ text, rowMode: "array" })).rows;
+      const held = await heldBack(ask, `"${scene.schema}"`);
+      expect(held).toMatchObject({ unproven: true, words: expect.stringContaining("may not see is open for 15 minutes") });
+    } finally {
+      await scene.client.query(`reset role; drop owned by ${role}; drop role ${role}`);
+      await rollback();
+    }
   });
 
   it("clocks of producers that are days off put messages into the hour of the store's clock", async () => {

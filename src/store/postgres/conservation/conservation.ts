@@ -3,7 +3,7 @@
  * them, in steps of which each is a transaction of its own. A pass that is cut off anywhere is continued by the next, in any process.
  */
 import { errorText } from "../../../message/errors.ts";
-import type { Beside, Conservation, ConservationReport, PassOptions, Whereabouts } from "../../conservation.ts";
+import type { Conservation, PassOptions, Whereabouts } from "../../conservation.ts";
 import type { Db } from "../db.ts";
 import { checkAccounts, checkDays, checkSeals, type SealWalk } from "./checks.ts";
 import { concludeHour, type Hour, nextHour, readSome, type Which } from "./hours.ts";
@@ -126,8 +126,7 @@ export function createPostgresConservation(db: Db): Conservation {
       select c.pass, c.passed_at, pg_snapshot_xmax(pg_current_snapshot())::text::bigint, c.accepted_n, c.accepted_hash, c.seal_no, c.head from c`),
     );
 
-  const conclude = (beside: Readonly<Record<string, Beside>>): Promise<ConservationReport> =>
-    step((ask, mark) => concludeIn(ask, s, mark, beside));
+  const conclude: Conservation["conclude"] = (beside, at) => step((ask, mark) => concludeIn(ask, s, mark, beside, at));
 
   /** Reads without the mark: an answer must not wait for a pass. */
   const look: Ask = async (text, values = []) => [...(await db.connection.rows("verify", text, values, { reads: true }))];
