@@ -82,10 +82,14 @@ export interface Found {
   readonly count: number;
   readonly ids: readonly string[];
   readonly detail: string | null;
+  /** Where in what was looked at, in the order of its texts; needed where a look is at a part. */
+  readonly place?: string | undefined;
 }
 
 export interface Beside {
   readonly found: readonly Found[];
+  /** What was looked at: what was found elsewhere before stays found. Absent: all of it. */
+  readonly part?: { readonly after: string; readonly to: string } | undefined;
   /** Why it could not be looked at; null: it was. */
   readonly unknown: string | null;
 }

@@ -15,6 +15,7 @@ import { sleep, systemClock } from "../../src/platform/clock.ts";
 import { createIds } from "../../src/platform/ids.ts";
 import { heldBack } from "../../src/store/postgres/conservation/held-back.ts";
 import { makegood, removeWorkspaces, workspace } from "../cli/support.ts";
+import { terminal } from "../cli/terminal.ts";
 import { startableDist } from "../support/build.ts";
 import { beginTransaction, databaseUrl, openStore } from "../support/postgres.ts";
 import { usageStage } from "../usage/scene.ts";
@@ -139,6 +140,9 @@ describe("DX-3: usage", () => {
       expect.arrayContaining([changed, lost]),
     );
     expect(found.some(({ detail }) => /credits spent, and its turns add up to/.test(detail ?? ""))).toBe(true);
+    // A slice looks at less, and keeps what it did not look at.
+    const sliced = await stage.mg.verify.run({ reach: "slice", budgetMs: 100 });
+    expect(sliced.divergences.filter(({ kind }) => kind === "usage_unbalanced")).toHaveLength(found.length);
   });
 });
 
@@ -178,13 +182,13 @@ describe("time", () => {
     while ((await oldest()).rows[0].xid !== rows[0].xid) await sleep(systemClock, 20);
     const named = `a transaction of month-end (pid ${rows[0].pid}, idle in transaction) is open for`;
     await scene.accept(2);
-    const cwd = await workspace();
     const env = { DATABASE_URL: databaseUrl(), MAKEGOOD_SCHEMA: scene.schema };
-    const young = await makegood(cwd, ["verify"], env);
+    await sleep(systemClock, 1_100);
+    const young = await terminal(["verify"], { env });
     expect(young).toMatchObject({ code: 0, stdout: expect.stringContaining("0 accepted = ") });
     expect(young.stdout).toContain(`not shown by this: A${named.slice(1)}`);
     await scene.store.conservation.conclude({}, { now: new Date(Date.now() + 11 * 60_000) });
-    const old = await makegood(cwd, ["verify", "--last"], env);
+    const old = await terminal(["verify", "--last"], { env });
     expect(old).toMatchObject({ code: 5, stdout: expect.stringContaining(`conservation is not proven: ${named} 11 minutes: `) });
     // As the metric reads it, which the alert is about.
     expect((await scene.client.query("select state from conservation")).rows).toEqual([{ state: "unknown" }]);

@@ -2,7 +2,8 @@
  * What is compared without reading messages: that every day which should be here is here, that the accounts agree with the ids that are
  * open, and that the chain of seals is as it was made.
  */
-import { type Placed, replaceFound } from "./divergences.ts";
+import type { Found } from "../../conservation.ts";
+import { replaceFound } from "./divergences.ts";
 import { headOf, SEALED } from "./hours.ts";
 import type { Ask } from "./ledger.ts";
 
@@ -14,7 +15,7 @@ export async function checkDays(ask: Ask, s: string): Promise<void> {
     [s.replaceAll('"', "")],
   );
   const found = rows.map(
-    ([name, n]): Placed => ({
+    ([name, n]): Found => ({
       kind: "day_dropped",
       count: Number(n),
       ids: [],
@@ -36,7 +37,7 @@ export async function checkAccounts(ask: Ask, s: string): Promise<void> {
       or (b.archived_n = b.accepted_n and (b.archived_hash, b.archived_body, b.archived_money) <> (b.accepted_hash, b.accepted_body, b.accepted_money)))
     order by b.id limit 1000`);
   const found = rows.map(
-    ([bucket, topic, tenant, hour, accepted, settled, open, archived]): Placed => ({
+    ([bucket, topic, tenant, hour, accepted, settled, open, archived]): Found => ({
       kind: "account_unbalanced",
       topic: topic as string,
       tenantId: tenant as string,
@@ -68,7 +69,7 @@ export async function checkSeals(ask: Ask, s: string, at: SealWalk): Promise<boo
   );
   const [end] = await ask(`select seal_no::text, head from ${s}.conservation`);
   const after = at.no;
-  const found: Placed[] = [];
+  const found: Found[] = [];
   const wrong = (place: string, words: readonly (string | null)[], detail: string): void => {
     const [topic = null, tenant = null, hour] = words;
     const of = { topic, tenantId: tenant, hour: hour ? new Date(Number(hour) * 1_000) : null };

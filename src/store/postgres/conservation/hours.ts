@@ -3,7 +3,8 @@
  * and money. An hour's bucket in which nothing lives and into which no open transaction can still write is sealed by that, in a chain.
  */
 import { createHash } from "node:crypto";
-import { IDS_MAX, type Placed, replaceFound } from "./divergences.ts";
+import type { Found } from "../../conservation.ts";
+import { IDS_MAX, replaceFound } from "./divergences.ts";
 import { type Ask, type Mark, refuseHalfWay } from "./ledger.ts";
 import { SLACK } from "./register.ts";
 import { bodyOf, hashOf, hourOf, NEXT_XID, xidOf } from "./sums.ts";
@@ -162,7 +163,7 @@ export async function concludeHour(ask: Ask, s: string, hour: Hour): Promise<boo
     [[...hour.accounts.keys()]],
   );
   const state = new Map(now.map(([id, ...rest]) => [id as string, rest]));
-  const found: Placed[] = [];
+  const found: Found[] = [];
   for (const [bucket, account] of hour.accounts) {
     const [archivedNow, clear, acceptedNow] = state.get(bucket) ?? [];
     if (BigInt(archivedNow ?? -1) !== account.archived.n) return false;
@@ -179,7 +180,7 @@ export async function concludeHour(ask: Ask, s: string, hour: Hour): Promise<boo
     const only = found.filter(({ kind }) => kind === "message_gone");
     // Which hour an attempt belongs to is only known by its message: they are named where there is one such bucket.
     if (only.length === 1)
-      found[found.indexOf(only[0] as Placed)] = { ...(only[0] as Placed), ids: gone.slice(0, Math.max(1, only[0]?.count ?? 1)) };
+      found[found.indexOf(only[0] as Found)] = { ...(only[0] as Found), ids: gone.slice(0, Math.max(1, only[0]?.count ?? 1)) };
   }
   const places = [...hour.accounts.keys()].map((bucket) => `${hour.hour} ${bucket}`);
   await replaceFound(ask, s, "hours", found, { places });

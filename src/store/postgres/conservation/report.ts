@@ -64,7 +64,7 @@ export async function concludeIn(
   beside: Readonly<Record<string, Beside>>,
   { now }: At = {},
 ): Promise<ConservationReport> {
-  for (const [place, { found }] of Object.entries(beside)) await replaceFound(ask, s, `beside ${place}`, found);
+  for (const [place, { found, part }] of Object.entries(beside)) await replaceFound(ask, s, `beside ${place}`, found, part);
   const unproven = Object.entries(beside).flatMap(([place, { unknown }]) => (unknown === null ? [] : [`${place}: ${unknown}`]));
   const [facts] = await ask(`select (select count(*) from ${s}.conservation_divergence)::text,
     extract(epoch from ${clockSql(now)} - c.rolled_at)::text from ${s}.conservation c`);

@@ -2,7 +2,8 @@
  * The comparison of ids: what was accepted and not yet seen settled against the rows that say where a message is, both ways, a range of ids
  * at a time. Each range is read in one snapshot, in which a message has exactly one state; so nothing that is on its way is taken for lost.
  */
-import { type Placed, replaceFound } from "./divergences.ts";
+import type { Found } from "../../conservation.ts";
+import { replaceFound } from "./divergences.ts";
 import { type Ask, LAST_ID, type Mark, NO_ID, refuseHalfWay } from "./ledger.ts";
 import { countIn } from "./register.ts";
 import { bodyOf, hourOf, judged, NEXT_XID, xidOf } from "./sums.ts";
@@ -96,7 +97,7 @@ async function takeBack(ask: Ask, s: string, ids: readonly string[]): Promise<vo
 }
 
 /** Many of one kind and bucket are one finding. */
-function gathered(seen: readonly Seen[]): Placed[] {
+function gathered(seen: readonly Seen[]): Found[] {
   const groups = new Map<string, Seen[]>();
   for (const one of seen) {
     const key = JSON.stringify([one.what, one.topic, one.tenant, one.hour]);
