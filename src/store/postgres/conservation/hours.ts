@@ -64,6 +64,7 @@ const plain = (money: string): string => (money.includes(".") ? money.replace(/\
 
 /** The next hour after this one that has such buckets; null: there is none. */
 export async function nextHour(ask: Ask, s: string, mark: Mark, which: Which, after: string): Promise<Hour | null> {
+  await ask("set local enable_seqscan = on");
   const rows = await ask(hoursSql(s, which), [after]);
   const [first] = rows;
   if (!first) return null;
