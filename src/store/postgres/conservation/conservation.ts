@@ -7,7 +7,7 @@ import type { Conservation, PassOptions, Whereabouts } from "../../conservation.
 import type { Db } from "../db.ts";
 import { checkAccounts, checkDays, checkSeals, type SealWalk } from "./checks.ts";
 import { concludeHour, type Hour, nextHour, readSome, type Which } from "./hours.ts";
-import { type Ask, createStep, HalfWay, type Mark, NO_ID } from "./ledger.ts";
+import { type Ask, asking, createStep, HalfWay, type Mark, NO_ID } from "./ledger.ts";
 import { lookAhead, registerSome } from "./register.ts";
 import { concludeIn, positionOf, positionSql, reportIn } from "./report.ts";
 import { skimSome, walkSome } from "./walk.ts";
@@ -158,7 +158,12 @@ export function createPostgresConservation(db: Db): Conservation {
       }
     },
     conclude,
-    report: () => reportIn(look, s),
+    // In one snapshot: a pass may conclude between two statements.
+    report: () =>
+      db.connection.transaction("verify", async (client) => {
+        await client.query("set transaction isolation level repeatable read read only");
+        return reportIn(asking(client), s);
+      }),
     position: async () => positionOf(await look(positionSql(s, `(select max(no) from ${s}.conservation_pass)`))),
     positionAt: async (no) => positionOf(await look(positionSql(s, "$1::bigint"), [no])),
     async whereabouts(ids) {
