@@ -184,7 +184,7 @@ export async function createMakegood(options: MakegoodOptions): Promise<Makegood
   const lower = { secondary: options.secondary ?? null, pollMs };
   const below = startBelowWorkers({ ...lower, ladder, topics, breakers, events, ids, clock, random });
   const evidence = openEvidence(options.evidence, store, events);
-  const verify = openVerify(options, { store, clock, events });
+  const verify = openVerify(options, { store, clock, events, random });
   const maintenance = createMaintenanceSwitch(options, {
     ...parts,
     sinkDeps,

@@ -3,7 +3,8 @@
  * deletion, in the database; from there its text may move to a file or to an HTTP receiver. Listed, read again and verified here.
  */
 import { createHash } from "node:crypto";
-import { readFile } from "node:fs/promises";
+import { readFile, stat } from "node:fs/promises";
+import { dirname } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { errorText, MakegoodError } from "../message/errors.ts";
 import type { Random } from "../platform/random.ts";
@@ -48,6 +49,29 @@ export interface Archive {
   /** The lines of a chunk, checked. Throws `archive_not_found`, or `invariant_violated` where it is not what was written. */
   read(id: number): Promise<string>;
   verify(): Promise<Verified>;
+  /** The chunks after this one, as `verify` looks at them; with a bound only so many. */
+  look(from: number, bound?: Bound): Promise<Looked>;
+}
+
+export interface Bound {
+  readonly bytesMax: number;
+  readonly chunksMax: number;
+}
+
+export interface Fault {
+  readonly id: number;
+  readonly class: string;
+  readonly rows: number;
+  readonly fault: string;
+  /** It cannot be judged here: its directory, or the key that opens it, is somewhere else. */
+  readonly away: boolean;
+}
+
+export interface Looked extends Omit<Verified, "faults"> {
+  readonly faults: readonly Fault[];
+  /** The last chunk that was looked at, and whether there is none after it. */
+  readonly last: number;
+  readonly ended: boolean;
 }
 
 const COLUMNS = `id::text, class, to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), rows::text, bytes::text, first_id, last_id, sha256,
@@ -98,30 +122,49 @@ export function createArchive({ home, random, sealKey }: ArchiveParts): Archive 
     return text;
   }
 
-  async function verify(): Promise<Verified> {
+  /** The chain of the chunk before this one, of its class. */
+  async function chainBefore(id: number, name: string): Promise<string> {
+    const [row] = await read(
+      `select chain from ${s}.archive_chunk where class = $2 and id < $1::bigint order by archive_chunk.id desc limit 1`,
+      [id, name],
+    );
+    return row?.[0] ?? "";
+  }
+
+  async function look(from: number, bound?: Bound): Promise<Looked> {
     const chains = new Map<string, string>();
-    const faults: { id: number; class: string; fault: string }[] = [];
-    const sum = { chunks: 0, rows: 0, whole: 0, unread: 0 };
-    for (let after = "0"; ; ) {
+    const faults: Fault[] = [];
+    const sum = { chunks: 0, rows: 0, whole: 0, unread: 0, last: from, ended: false };
+    let bytes = 0;
+    for (;;) {
       const page = await read(
         `select ${COLUMNS} from ${s}.archive_chunk where id > $1::bigint order by archive_chunk.id limit ${PAGE}`,
-        [after],
+        [sum.last],
       );
       for (const row of page) {
+        if (bound && (bytes >= bound.bytesMax || sum.chunks >= bound.chunksMax)) return { ...sum, faults };
         const chunk = chunkOf(row);
-        const chain = sha256((chains.get(chunk.class) ?? "") + chunk.sha256);
-        const say = (fault: string) => faults.length < FAULTS_MAX && faults.push({ id: chunk.id, class: chunk.class, fault });
-        if (chain !== row[10]) say("a chunk before it is missing or was changed: its chain does not continue");
-        chains.set(chunk.class, row[10] as string);
+        const { id, class: name, rows } = chunk;
+        const say = (fault: string, away = false) =>
+          faults.length < FAULTS_MAX && faults.push({ id, class: name, rows, fault, away });
+        const chain = sha256((chains.get(name) ?? (await chainBefore(id, name))) + chunk.sha256);
+        if (chain !== row[10]) say(`chunk ${id}: a chunk before it is missing or was changed: its chain does not continue`);
+        chains.set(name, row[10] as string);
         sum.chunks++;
-        sum.rows += chunk.rows;
-        const text = await textOf(chunk).catch((error: unknown) => void say(errorText(error)));
+        sum.rows += rows;
+        sum.last = id;
+        bytes += chunk.bytes;
+        const text = await textOf(chunk).catch((error: unknown) => void say(errorText(error), isAway(error)));
         if (text === null) sum.unread++;
         else if (text !== undefined) sum.whole++;
       }
-      if (page.length < PAGE) return { ...sum, faults };
-      after = page.at(-1)?.[0] as string;
+      if (page.length < PAGE) return { ...sum, ended: true, faults };
     }
+  }
+
+  async function verify(): Promise<Verified> {
+    const { chunks, rows, whole, unread, faults } = await look(0);
+    return { chunks, rows, whole, unread, faults: faults.map(({ id, class: name, fault }) => ({ id, class: name, fault })) };
   }
 
   return {
@@ -139,16 +182,22 @@ export function createArchive({ home, random, sealKey }: ArchiveParts): Archive 
         chunk.place === NOWHERE ? "only the fact was kept that its records went" : `its text was sent to ${chunk.place}`;
       throw new MakegoodError("archive_not_found", `the text of chunk ${id} is not here: ${why}`, { id, place: chunk.place });
     },
+    look,
     verify,
   };
 }
+
+const isAway = (error: unknown): boolean => error instanceof MakegoodError && error.code === "archive_not_found";
 
 async function fromFile({ id, place, sealed }: Chunk, sealer: Sealer | null): Promise<string> {
   const path = place.replace(/^file:/, "");
   const fail = (why: string) =>
     new MakegoodError("invariant_violated", `chunk ${id} of the archive, ${path}: ${why}`, { id, path });
-  const bytes = await readFile(path).catch((error: unknown) => {
-    throw fail(errorText(error));
+  const away = (why: string) =>
+    new MakegoodError("archive_not_found", `chunk ${id} of the archive, ${path}: ${why}`, { id, path });
+  const bytes = await readFile(path).catch(async (error: unknown) => {
+    const folder = await stat(dirname(path)).catch(() => null);
+    throw folder === null ? away("its directory is not on this machine") : fail(errorText(error));
   });
   let text: string;
   try {
@@ -157,7 +206,7 @@ async function fromFile({ id, place, sealed }: Chunk, sealer: Sealer | null): Pr
     throw fail(`it cannot be unpacked (${errorText(error)})`);
   }
   if (!sealed) return text;
-  if (sealer === null) throw fail("it is sealed: MAKEGOOD_SEAL_KEY opens it");
+  if (sealer === null) throw away("it is sealed: MAKEGOOD_SEAL_KEY opens it");
   const opened = sealer.open(text, `archive/${id}`);
   if ("fault" in opened) throw fail(opened.fault);
   return opened.text;

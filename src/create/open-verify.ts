@@ -1,17 +1,21 @@
 /**
- * Conservation, wired: the store's witness, and every place beside the store that this process knows: usage, the journal and the secondary
- * store of the ladder, and what the caller adds.
+ * Conservation, wired: the store's witness, and every place beside the store that this process knows: usage, the archive, the journal and the
+ * secondary store of the ladder, and what the caller adds.
  */
+import { createArchive } from "../archive/archive.ts";
+import { compareArchive } from "../archive/beside.ts";
 import { errorText } from "../message/errors.ts";
 import type { Events } from "../observe/events.ts";
 import type { Clock } from "../platform/clock.ts";
+import type { Random } from "../platform/random.ts";
 import { type Beside, conservationOf, type Found } from "../store/conservation.ts";
-import { homeOf } from "../store/home.ts";
+import { type Home, homeOf } from "../store/home.ts";
 import { readJournal } from "../store/journal/read-journal.ts";
 import type { Store } from "../store/store.ts";
 import { usagePlace } from "../verify/usage.ts";
 import { createVerify, type Place, type Verify } from "../verify/verify.ts";
 import { fileWitness } from "../verify/witness.ts";
+import type { RetentionOptions } from "./maintenance-jobs.ts";
 import type { FallbackOptions } from "./open-fallback.ts";
 
 export interface VerifyOptions {
@@ -21,23 +25,29 @@ export interface VerifyOptions {
   readonly places?: readonly Place[] | undefined;
 }
 
-type Options = Pick<FallbackOptions, "journal" | "secondary"> & { readonly verify?: VerifyOptions | undefined };
+type Options = Pick<FallbackOptions, "journal" | "secondary"> &
+  Pick<RetentionOptions, "archiveSealKey"> & { readonly verify?: VerifyOptions | undefined };
 
 export function openVerify(
   options: Options,
-  parts: { readonly store: Store; readonly clock: Clock; readonly events: Events },
+  parts: { readonly store: Store; readonly clock: Clock; readonly events: Events; readonly random: Random },
 ): Verify {
   const { witness = null, places = [] } = options.verify ?? {};
   const home = homeOf(parts.store);
   const { journal, secondary } = options;
   const beside = [
-    ...(home ? [usagePlace(home)] : []),
+    ...(home ? [usagePlace(home), archivePlace(home, parts.random, options.archiveSealKey)] : []),
     ...(journal ? [journalPlace(journal.directory, "sealKey" in journal ? journal.sealKey : undefined)] : []),
     ...(secondary ? [secondaryPlace(secondary)] : []),
     ...places,
   ];
   return createVerify({ ...parts, witness: witness === null ? null : fileWitness(witness), places: beside });
 }
+
+const archivePlace = (home: Home, random: Random, sealKey: string | undefined): Place => ({
+  name: "archive",
+  look: compareArchive(createArchive({ home, random, sealKey })),
+});
 
 /** What waits in it is on its way up and no divergence; what cannot be read back is one. */
 const journalPlace = (directory: string, sealKey: string | undefined): Place => ({

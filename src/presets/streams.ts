@@ -9,8 +9,20 @@ import type { Log, LogLevel } from "../observe/log.ts";
 import type { Clock } from "../platform/clock.ts";
 import { RECOVERY_TOPIC } from "../recovery/topics.ts";
 import { auditOf } from "../store/audit.ts";
-import { checkReclaim, reclaimSpanMs, type StreamDoors, type StreamNotice } from "../store/redis/index.ts";
+import {
+  AUDIT_STREAM,
+  checkReclaim,
+  connectRedis,
+  deadStreamOf,
+  RECOVERY_STREAM,
+  reclaimSpanMs,
+  type StreamDoors,
+  type StreamNotice,
+} from "../store/redis/index.ts";
+import { compareDeadStream } from "../store/redis/streams/stream-only.ts";
+import type { Store } from "../store/store.ts";
 import type { AnyTopic } from "../topic/topic.ts";
+import type { Place } from "../verify/verify.ts";
 import { auditTopicNames } from "./audit/registry.ts";
 import { senderSinks, senderTopics } from "./audit/sender.ts";
 import { type RecoveryStreamSettings, startAuditStream, startRecoveryStream } from "./seed-streams.ts";
@@ -35,6 +47,8 @@ interface Config {
   readonly token: string | null;
 }
 
+type PlacesConfig = Pick<Config, "streams"> & { readonly dead_kept_days: number | "forever" };
+
 interface StreamParts {
   readonly config: Config;
   readonly mg: Makegood;
@@ -47,13 +61,30 @@ interface StreamParts {
 /** One try at the audit service. */
 const SEND_TIMEOUT_MS = 10_000;
 const STOP_MS = 10_000;
-const WEEK_MS = 7 * 86_400_000;
+const DAY_MS = 86_400_000;
+const WEEK_MS = 7 * DAY_MS;
 
 /** The topics that the streams need beside the audit topics of the store. */
 export function streamTopics({ streams, token }: Config, clock: Clock): AnyTopic[] {
   const url = streams?.audit?.serviceUrl ?? null;
   if (url === null) return [];
   return senderTopics(senderSinks({ url, token: token ?? undefined, timeoutMs: SEND_TIMEOUT_MS, clock }));
+}
+
+/** The dead streams, as places that conservation holds against the store. */
+export function streamPlaces({ streams, dead_kept_days: days }: PlacesConfig, store: Store): Place[] {
+  if (streams === null) return [];
+  const opened = {
+    audit: streams.audit && AUDIT_STREAM,
+    recovery: streams.recovery && { ...RECOVERY_STREAM, ...streams.recovery },
+  };
+  const deadKeptMs = days === "forever" ? null : days * DAY_MS;
+  const connect = () => connectRedis(streams.redis);
+  return Object.entries(opened).flatMap(([name, seed]) => {
+    if (seed === null) return [];
+    const streamOf = (cluster: boolean) => deadStreamOf({ stream: seed.stream ?? "", seedDeadStream: seed.deadStream }, cluster);
+    return [{ name: `stream ${name}`, look: compareDeadStream({ store, connect, streamOf, deadKeptMs }) }];
+  });
 }
 
 export function startStreams(parts: StreamParts): { stop(): Promise<void> } {

@@ -9,7 +9,7 @@ import { type Log, logEvents } from "../observe/log.ts";
 import { type Clock, systemClock } from "../platform/clock.ts";
 import { auditTopics } from "../presets/audit/topics.ts";
 import { streamJobs } from "../presets/stream-jobs.ts";
-import { startStreams, streamTopics } from "../presets/streams.ts";
+import { startStreams, streamPlaces, streamTopics } from "../presets/streams.ts";
 import { auditOf } from "../store/audit.ts";
 import type { Store } from "../store/store.ts";
 import type { StopOptions } from "../worker/worker.ts";
@@ -120,7 +120,7 @@ export function makegoodOptions(config: Config, store: Store, clock: Clock): Mak
     drainMs: config.drain_ms,
     ...retentionOptions(config),
     topics: [...auditTopics(auditOf(store)), ...streamTopics(config, clock)],
-    verify: { witness: config.witness },
+    verify: { witness: config.witness, places: streamPlaces(config, store) },
     sinkAllow: config.sink_allow,
     jobs: streamJobs(config.streams, store, clock),
     recovery: config.recovery_options,

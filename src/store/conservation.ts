@@ -2,7 +2,7 @@
  * What a store knows of its own conservation: that everything it accepted is in exactly one state, or was settled and is accounted for.
  * An engine that can say so implements this in its own folder; who compares it with the world outside is src/verify.
  */
-import type { Store } from "./store.ts";
+import type { At, Store } from "./store.ts";
 
 /** Unknown is not whole: it could not be proven, or not yet. */
 export type ConservationState = "whole" | "broken" | "unknown";
@@ -82,10 +82,14 @@ export interface Found {
   readonly count: number;
   readonly ids: readonly string[];
   readonly detail: string | null;
+  /** Where in what was looked at, in the order of its texts; needed where a look is at a part. */
+  readonly place?: string | undefined;
 }
 
 export interface Beside {
   readonly found: readonly Found[];
+  /** What was looked at: what was found elsewhere before stays found. Absent: all of it. */
+  readonly part?: { readonly after: string; readonly to: string } | undefined;
   /** Why it could not be looked at; null: it was. */
   readonly unknown: string | null;
 }
@@ -97,7 +101,7 @@ export interface Conservation {
   /** Compares; safe if two do it at once. */
   pass(options: PassOptions): Promise<void>;
   /** Replaces what was found in places beside the store; then says how it stands, and keeps that. */
-  conclude(beside: Readonly<Record<string, Beside>>): Promise<ConservationReport>;
+  conclude(beside: Readonly<Record<string, Beside>>, at?: At): Promise<ConservationReport>;
   /** How it stood after the last pass of any process; null: there was none. */
   report(): Promise<ConservationReport | null>;
   /** Where the store stands now; null: no pass has ended, and none can have ended before that is forgotten. */

@@ -67,6 +67,14 @@ export const DIVERGENCES: Readonly<Record<string, Meaning>> = {
     means: "a journal has entries that cannot be read back",
     remedy: "`makegood journal list` shows where; what was in them has to come from the producer",
   },
+  archive_damaged: {
+    means: "what retention archived cannot be read back: a file is missing, cut off or changed, or its chain does not continue",
+    remedy: "bring the file back from a backup; `makegood archive verify` looks at all of them again",
+  },
+  stream_only: {
+    means: "dead letters stand in a Redis stream and not in the store, where people look for them",
+    remedy: "`makegood streams archive` makes each a dead letter of the store; then find out why it was not one",
+  },
   usage_unbalanced: {
     means: "what was debited, what was reported and what is to be delivered of turns are not the same",
     remedy: "finalize or replay the turns that are named; the ledger says which side is missing",

@@ -35,34 +35,41 @@ const quotasSql = (s: string): string => `with t as (
     or coalesce(t.credits, 0) > q.spent_credits or (coalesce(t.settled, 0) = q.turns_settled and coalesce(t.credits, 0) <> q.spent_credits)
   order by 1, 2 limit ${IDS_MAX}`;
 
+/** Places of what is found: turns by their ids, up to the last one, and quotas behind them, which only a look at everything compares. */
+const placeOf = ({ tenant, turn }: typeof FIRST): string => `${tenant} ${turn}`;
+const LAST = "z";
+const QUOTAS = "~";
+
 export function usagePlace(home: Home): Place {
   const { s } = home;
   const run: Run = home.read("verify usage");
   let after = FIRST;
 
-  async function turns(all: boolean): Promise<Found[]> {
-    const found: { turn: string; detail: string }[] = [];
+  /** A window of turns, or all of them: what was found, and which part it was. */
+  async function turns(all: boolean): Promise<Required<Pick<Beside, "found" | "part">>> {
+    const found: Found[] = [];
     if (all) after = FIRST;
+    const part = { after: placeOf(after), to: LAST };
     for (;;) {
       const rows = await run(turnsSql(s), [after.tenant, after.turn]);
-      for (const [, , turn, detail] of rows) if (turn) found.push({ turn, detail: detail ?? "" });
       const [last, count] = rows[0] ?? [];
       const [tenant = FIRST.tenant, turn = FIRST.turn] = (last ?? "").split(" ");
       const ended = Number(count ?? 0) < TURNS;
       after = ended ? FIRST : { tenant, turn };
-      if (ended || !all) break;
+      part.to = ended ? LAST : placeOf(after);
+      const wrong = rows.flatMap(([, , id, detail]) => (id ? [{ id, detail }] : []));
+      const ids = wrong.map(({ id }) => id);
+      const detail = `turn ${ids[0]}: ${wrong[0]?.detail}`;
+      if (ids.length > 0)
+        found.push({ kind: "usage_unbalanced", count: ids.length, ids: ids.slice(0, IDS_MAX), detail, place: part.to });
+      if (ended || !all) return { found, part };
     }
-    if (found.length === 0) return [];
-    const ids = found.map(({ turn }) => turn);
-    return [
-      { kind: "usage_unbalanced", count: ids.length, ids: ids.slice(0, IDS_MAX), detail: `turn ${ids[0]}: ${found[0]?.detail}` },
-    ];
   }
 
   async function quotas(): Promise<Found[]> {
     return (await run(quotasSql(s))).map(([tenant, bucket, spent, debited, reserved, held]): Found => {
       const detail = `quota ${bucket}: ${spent} credits spent, and its turns add up to ${debited}; ${reserved} reserved, and its turns to ${held}`;
-      return { kind: "usage_unbalanced", tenantId: tenant as string, count: 1, ids: [], detail };
+      return { kind: "usage_unbalanced", tenantId: tenant as string, count: 1, ids: [], detail, place: QUOTAS };
     });
   }
 
@@ -72,7 +79,8 @@ export function usagePlace(home: Home): Place {
       const [there] = await run("select to_regclass($1)::text", [`${s}.chat_turns`]);
       if (!there?.[0]) return { found: [], unknown: null };
       const all = reach !== "slice";
-      return { found: [...(await turns(all)), ...(all ? await quotas() : [])], unknown: null };
+      const { found, part } = await turns(all);
+      return all ? { found: [...found, ...(await quotas())], unknown: null } : { found, part, unknown: null };
     },
   };
 }

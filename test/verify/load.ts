@@ -101,10 +101,12 @@ export async function loaded({ stores, enqueue, some, also, refusal, disturb }: 
     }
   }
   async function passes({ conservation }: Kept, reach: "slice" | "whole" | "full"): Promise<void> {
-    while (running()) {
+    // At least one, however busy the machine is.
+    for (let ended = 0; running() || ended === 0; ) {
       try {
         await conservation.pass({ reach, ...(reach === "slice" ? { budgetMs: 100 } : {}) });
         reports.push(await conservation.conclude({}));
+        ended++;
       } catch (thrown) {
         if (!refusal?.test(String(thrown))) throw thrown;
       }

@@ -11,9 +11,11 @@ import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { createMakegood, type Makegood } from "../../src/index.ts";
 import type { MakegoodEvent } from "../../src/observe/events.ts";
-import { systemClock } from "../../src/platform/clock.ts";
+import { sleep, systemClock } from "../../src/platform/clock.ts";
 import { createIds } from "../../src/platform/ids.ts";
+import { heldBack } from "../../src/store/postgres/conservation/held-back.ts";
 import { makegood, removeWorkspaces, workspace } from "../cli/support.ts";
+import { terminal } from "../cli/terminal.ts";
 import { startableDist } from "../support/build.ts";
 import { beginTransaction, databaseUrl, openStore } from "../support/postgres.ts";
 import { usageStage } from "../usage/scene.ts";
@@ -80,7 +82,8 @@ describe("the witness", () => {
     expect(kinds(report)).toContain("behind_witness");
     expect(mg.findings()).toMatchObject([{ what: "conservation_broken" }]);
     // As many passes later the number is the same, and the past is another one.
-    for (let i = 0; i < 3; i++) await mg.verify.run({ reach: "whole" });
+    const seen = JSON.parse((await readFile(witness, "utf8")).trim().split("\n").at(-1)!).pass;
+    while ((await mg.verify.run({ reach: "whole" })).pass <= seen);
     await scene.harm("update conservation set accepted_n = 70");
     await scene.harm("update conservation_pass set accepted_n = 70 where no = (select max(no) from conservation_pass)");
     expect(kinds(await mg.verify.run({ reach: "whole" }))).toContain("witness_differs");
@@ -138,6 +141,9 @@ describe("DX-3: usage", () => {
       expect.arrayContaining([changed, lost]),
     );
     expect(found.some(({ detail }) => /credits spent, and its turns add up to/.test(detail ?? ""))).toBe(true);
+    // A slice looks at less, and keeps what it did not look at.
+    const sliced = await stage.mg.verify.run({ reach: "slice", budgetMs: 100 });
+    expect(sliced.divergences.filter(({ kind }) => kind === "usage_unbalanced")).toHaveLength(found.length);
   });
 });
 
@@ -155,6 +161,61 @@ describe("time", () => {
     expect(await counted()).toMatchObject({ state: "whole", totals: { accepted: 3, live: 3 } });
     await scene.harm("delete from ready where id = $1", [id]);
     expect(kinds(await counted())).toEqual(["no_state"]);
+  });
+
+  it("what a transaction that was open before the first pass kept from it is counted, however old it is by then", async () => {
+    const { tx, commit } = await beginTransaction();
+    await tx.query("select pg_current_xact_id()");
+    await scene.accept(2, {}, new Date(Date.now() - 3 * 3_600_000));
+    await scene.settle(await scene.claim(2));
+    expect(await mg.verify.run({ reach: "whole" })).toMatchObject({ divergences: [], totals: { accepted: 0 } });
+    await commit();
+    expect(await counted()).toMatchObject({ state: "whole", totals: { accepted: 2, delivered: 2 } });
+  });
+
+  it("one that stays open is named, and after ten minutes nothing is proven until it ends", async () => {
+    expect(await counted()).toMatchObject({ state: "whole" });
+    const { tx, rollback } = await beginTransaction();
+    await tx.query("set application_name = 'month-end'");
+    const { rows } = await tx.query("select pg_current_xact_id()::text as xid, pg_backend_pid() as pid");
+    // Other files' older ones come first.
+    const oldest = () => scene.client.query("select pg_snapshot_xmin(pg_current_snapshot())::text as xid");
+    while ((await oldest()).rows[0].xid !== rows[0].xid) await sleep(systemClock, 20);
+    const named = `a transaction of month-end (pid ${rows[0].pid}, idle in transaction) is open for`;
+    await scene.accept(2);
+    const env = { DATABASE_URL: databaseUrl(), MAKEGOOD_SCHEMA: scene.schema };
+    await sleep(systemClock, 1_100);
+    const young = await terminal(["verify"], { env });
+    expect(young).toMatchObject({ code: 0, stdout: expect.stringContaining("0 accepted = ") });
+    expect(young.stdout).toContain(`not shown by this: A${named.slice(1)}`);
+    await scene.store.conservation.conclude({}, { now: new Date(Date.now() + 11 * 60_000) });
+    const old = await terminal(["verify", "--last"], { env });
+    expect(old).toMatchObject({ code: 5, stdout: expect.stringContaining(`conservation is not proven: ${named} 11 minutes: `) });
+    // As the metric reads it, which the alert is about.
+    expect((await scene.client.query("select state from conservation")).rows).toEqual([{ state: "unknown" }]);
+    await mg.verify.last();
+    expect(mg.findings()).toMatchObject([{ what: "conservation_not_proven", reason: expect.stringContaining(named) }]);
+    await rollback();
+    expect(await counted()).toMatchObject({ state: "whole", reason: null, totals: { accepted: 2 } });
+  });
+
+  it("one that this role may not see is known by the passes that it was open in", async () => {
+    const { tx, rollback } = await beginTransaction();
+    await tx.query("select pg_current_xact_id()");
+    await mg.verify.run({ reach: "whole" });
+    await scene.harm("update conservation_pass set at = at - interval '15 minutes'");
+    const role = `blind_${scene.schema}`;
+    await scene.client.query(`create role ${role}; grant usage on schema "${scene.schema}" to ${role};
+      grant select on all tables in schema "${scene.schema}" to ${role}`);
+    try {
+      await scene.client.query(`set role ${role}`);
+      const ask = async (text: string) => (await scene.client.query({ text, rowMode: "array" })).rows;
+      const held = await heldBack(ask, `"${scene.schema}"`);
+      expect(held).toMatchObject({ unproven: true, words: expect.stringContaining("may not see is open for 15 minutes") });
+    } finally {
+      await scene.client.query(`reset role; drop owned by ${role}; drop role ${role}`);
+      await rollback();
+    }
   });
 
   it("clocks of producers that are days off put messages into the hour of the store's clock", async () => {

@@ -126,6 +126,7 @@ function show(io: Io, found: Report, compared: Compared | null): void {
     say(io, `${accepted} accepted = ${delivered} delivered + ${resolved} resolved + ${discarded} discarded + ${live} live`);
     say(io, `${archived} of them went with retention; ${sealed} of ${buckets} hours of topics and tenants are sealed`);
   }
+  for (const limit of found.limits) say(io, `not shown by this: ${limit}`);
   for (const one of divergences) {
     const where = [one.topic, one.tenant_id && `tenant ${one.tenant_id}`, one.hour].filter(Boolean).join(", ");
     complain(io, "", `${one.kind}: ${one.count}${where === "" ? "" : ` (${where})`}`, `  ${one.means}`);

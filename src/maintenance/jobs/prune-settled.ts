@@ -35,7 +35,6 @@ export function pruneSettled({ store, events, keptMs, deadKeptMs, archives = [] 
         total.archived += rows;
         total.bytes += bytes;
         events.emit({ type: "archived", class: name, count: rows, bytes });
-        events.emit({ type: "retired", class: name, count: rows });
       };
       const archive = { classes: archives, told };
       const limit = turn.batchSize ?? BATCH;

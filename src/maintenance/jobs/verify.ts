@@ -1,6 +1,6 @@
 /**
- * Conservation all the time: each minute a slice, of at most 200 ms of the store's time, so that the ids are all compared about every ten
- * minutes, and the accounts of what was accepted meanwhile are up to date.
+ * Conservation all the time: each minute a slice, of at most 200 ms of the store's time for the comparison of everything, so that the ids are
+ * all compared about every ten minutes, and beside it what was accepted meanwhile, which is bounded in the same way.
  */
 import type { MaintenanceJob } from "../../platform/job.ts";
 import type { ConservationReport, PassOptions } from "../../store/conservation.ts";

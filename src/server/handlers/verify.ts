@@ -12,7 +12,7 @@ import type { Handlers } from "./handlers.ts";
 /** No address answers later than a second; who asked looks again. */
 const WAIT_MS = 800;
 
-function shown({ mg, clock }: Kernel, report: ConservationReport | null) {
+function shown({ clock }: Kernel, report: ConservationReport | null, running: boolean) {
   const now = new Date(clock.wallMs());
   const never = {
     state: "unknown",
@@ -24,11 +24,15 @@ function shown({ mg, clock }: Kernel, report: ConservationReport | null) {
   } as const;
   const { divergences, ...rest } = report ?? { ...never, totals: null, divergences: [], divergencesTotal: 0, limits: [] };
   const explained = divergences.map((one) => ({ ...one, ...meaningOf(one.kind) }));
-  return wireOf(conservation, { ...rest, divergences: explained, running: mg.verify.running() } as never);
+  return wireOf(conservation, { ...rest, divergences: explained, running } as never);
 }
 
 export const VERIFY: Handlers<"showConservation" | "verify" | "findIds"> = {
-  showConservation: async (_, kernel) => json(200, shown(kernel, await kernel.mg.verify.last())),
+  async showConservation(_, kernel) {
+    // Asked first: a pass that ends meanwhile may have left another report than the one that was read.
+    const running = kernel.mg.verify.running();
+    return json(200, shown(kernel, await kernel.mg.verify.last(), running));
+  },
   async verify({ body }, kernel) {
     const { verify } = kernel.mg;
     const run = verify.run({ reach: body.full ? "full" : "whole" });
@@ -37,7 +41,7 @@ export const VERIFY: Handlers<"showConservation" | "verify" | "findIds"> = {
       run.then(() => true),
       WAIT_MS,
     );
-    return done ? json(200, shown(kernel, await run)) : json(202, shown(kernel, await verify.last()));
+    return done ? json(200, shown(kernel, await run, verify.running())) : json(202, shown(kernel, await verify.last(), true));
   },
   async findIds({ body }, { mg }) {
     const known = body.ids.filter((id) => isUuid(id.toLowerCase()));

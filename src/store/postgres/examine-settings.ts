@@ -4,6 +4,7 @@
  */
 import { type Examined, examined } from "../shared/examined.ts";
 import type { Connection, Row } from "./connection.ts";
+import { OPEN_TRANSACTIONS } from "./open-transactions.ts";
 
 const MAJORS = [14, 15, 16, 17, 18];
 /** At most, of one process: ten of a pool and one that listens. */
@@ -116,10 +117,7 @@ async function slots(connection: Connection): Promise<Examined> {
 const OPEN_MS_MAX = 300_000;
 
 export async function heldBack(connection: Connection, olderThanMs = OPEN_MS_MAX): Promise<Examined> {
-  const text = `select what, extract(epoch from clock_timestamp() - since)::int::text from (
-      select format('a transaction of %s (pid %s, %s)', coalesce(nullif(application_name, ''), usename), pid, state) as what, xact_start as since
-        from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()
-      union all select format('the prepared transaction %L', gid), prepared from pg_prepared_xacts) as open
+  const text = `select what, extract(epoch from clock_timestamp() - since)::int::text from ${OPEN_TRANSACTIONS} as open
     where since < clock_timestamp() - $1::bigint * interval '1 ms' order by since limit 5`;
   const found = await connection.rows("examine the server", text, [olderThanMs], { reads: true });
   const words = found.map(([what, seconds]) => `${what} is open for ${seconds} s`).join("; ");

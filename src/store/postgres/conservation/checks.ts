@@ -2,8 +2,9 @@
  * What is compared without reading messages: that every day which should be here is here, that the accounts agree with the ids that are
  * open, and that the chain of seals is as it was made.
  */
+import type { Found } from "../../conservation.ts";
 import { headOf } from "../../shared/sums.ts";
-import { type Placed, replaceFound } from "./divergences.ts";
+import { replaceFound } from "./divergences.ts";
 import { SEALED } from "./hours.ts";
 import type { Ask } from "./ledger.ts";
 
@@ -15,7 +16,7 @@ export async function checkDays(ask: Ask, s: string): Promise<void> {
     [s.replaceAll('"', "")],
   );
   const found = rows.map(
-    ([name, n]): Placed => ({
+    ([name, n]): Found => ({
       kind: "day_dropped",
       count: Number(n),
       ids: [],
@@ -26,18 +27,33 @@ export async function checkDays(ask: Ask, s: string): Promise<void> {
   await replaceFound(ask, s, "days", found);
 }
 
-/** What the accounts say is open, against the ids that are; and no account may have given away more than it took. */
-export async function checkAccounts(ask: Ask, s: string): Promise<void> {
-  const rows =
-    await ask(`select b.id::text, b.topic, b.tenant, b.hour::text, b.accepted_n::text, (b.delivered_n + b.resolved_n + b.discarded_n)::text,
-      coalesce(o.n, 0)::text, b.archived_n::text
-    from ${s}.conservation_bucket b left join (select bucket, count(*) as n, sum(hash) as hash from ${s}.conservation_open group by bucket) o on o.bucket = b.id
-    where (b.sealed is null or o.n > 0) and (b.accepted_n - b.delivered_n - b.resolved_n - b.discarded_n <> coalesce(o.n, 0)
-      or b.accepted_hash - b.settled_hash <> coalesce(o.hash, 0) or b.archived_n > b.delivered_n + b.resolved_n + b.discarded_n
-      or (b.archived_n = b.accepted_n and (b.archived_hash, b.archived_body, b.archived_money) <> (b.accepted_hash, b.accepted_body, b.accepted_money)))
-    order by b.id limit 1000`);
-  const found = rows.map(
-    ([bucket, topic, tenant, hour, accepted, settled, open, archived]): Placed => ({
+/**
+ * What the accounts say is open, against the ids that are; and no account may have given away more than it took. The next so many accounts
+ * after one: those that are not sealed, and those that have open ids. Gives back the last of them; null: there are no more.
+ */
+export async function checkAccounts(ask: Ask, s: string, after: string, size: number): Promise<string | null> {
+  const rows = await ask(
+    `with recursive
+    h(bucket) as (
+      (select bucket from ${s}.conservation_open where bucket > $1::int order by bucket limit 1)
+      union all select (select o.bucket from ${s}.conservation_open o where o.bucket > h.bucket order by o.bucket limit 1) from h where h.bucket is not null),
+    w as materialized (select id from ((select id from ${s}.conservation_bucket where sealed is null and id > $1::int order by id limit $2::int)
+      union (select bucket from h where bucket is not null limit $2::int)) x order by id limit $2::int)
+    select b.id::text, b.topic, b.tenant, b.hour::text, b.accepted_n::text, (b.delivered_n + b.resolved_n + b.discarded_n)::text,
+      o.n::text, b.archived_n::text, (select max(id) from w)::text, (select count(*) from w)::text
+    from (select true) one left join (w join ${s}.conservation_bucket b on b.id = w.id
+      cross join lateral (select count(*) as n, coalesce(sum(o.hash), 0) as hash from ${s}.conservation_open o where o.bucket = b.id) o)
+      on b.accepted_n - b.delivered_n - b.resolved_n - b.discarded_n <> o.n
+      or b.accepted_hash - b.settled_hash <> o.hash or b.archived_n > b.delivered_n + b.resolved_n + b.discarded_n
+      or (b.archived_n = b.accepted_n and (b.archived_hash, b.archived_body, b.archived_money) <> (b.accepted_hash, b.accepted_body, b.accepted_money))
+    order by b.id`,
+    [after, size],
+  );
+  const [last, count] = rows[0]?.slice(8) ?? [];
+  const next = Number(count ?? 0) < size ? null : (last as string);
+  const wrong = rows.filter(([bucket]) => bucket !== null);
+  const found = wrong.map(
+    ([bucket, topic, tenant, hour, accepted, settled, open, archived]): Found => ({
       kind: "account_unbalanced",
       topic: topic as string,
       tenantId: tenant as string,
@@ -45,10 +61,12 @@ export async function checkAccounts(ask: Ask, s: string): Promise<void> {
       count: Math.max(1, Math.abs(Number(accepted) - Number(settled) - Number(open))),
       ids: [],
       detail: `${accepted} accepted, ${settled} settled, ${open} open, ${archived} gone with retention`,
-      place: bucket as string,
+      place: (bucket as string).padStart(12, "0"),
     }),
   );
-  await replaceFound(ask, s, "accounts", found);
+  const part = { after: after === "0" ? "" : after.padStart(12, "0"), to: next === null ? "~" : next.padStart(12, "0") };
+  await replaceFound(ask, s, "accounts", found, part);
+  return next;
 }
 
 const SEALS = 5_000;
@@ -69,7 +87,7 @@ export async function checkSeals(ask: Ask, s: string, at: SealWalk): Promise<boo
   );
   const [end] = await ask(`select seal_no::text, head from ${s}.conservation`);
   const after = at.no;
-  const found: Placed[] = [];
+  const found: Found[] = [];
   const wrong = (place: string, words: readonly (string | null)[], detail: string): void => {
     const [topic = null, tenant = null, hour] = words;
     const of = { topic, tenantId: tenant, hour: hour ? new Date(Number(hour) * 1_000) : null };

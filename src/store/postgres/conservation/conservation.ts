@@ -3,11 +3,11 @@
  * them, in steps of which each is a transaction of its own. A pass that is cut off anywhere is continued by the next, in any process.
  */
 import { errorText } from "../../../message/errors.ts";
-import type { Beside, Conservation, ConservationReport, PassOptions, Whereabouts } from "../../conservation.ts";
+import type { Conservation, PassOptions, Whereabouts } from "../../conservation.ts";
 import type { Db } from "../db.ts";
 import { checkAccounts, checkDays, checkSeals, type SealWalk } from "./checks.ts";
 import { concludeHour, type Hour, nextHour, readSome, type Which } from "./hours.ts";
-import { type Ask, createStep, HalfWay, type Mark, NO_ID } from "./ledger.ts";
+import { type Ask, asking, createStep, HalfWay, type Mark, NO_ID } from "./ledger.ts";
 import { lookAhead, registerSome } from "./register.ts";
 import { concludeIn, positionOf, positionSql, reportIn } from "./report.ts";
 import { skimSome, walkSome } from "./walk.ts";
@@ -16,11 +16,13 @@ import { WHEREABOUTS, whereaboutsSql } from "./whereabouts.ts";
 /** How many ids a slice begins with, and seconds of an hour; both follow what the last slice took. */
 const IDS_FIRST = 2_000;
 const IDS = { min: 200, max: 20_000 };
-/** Ids that are only summed up. */
+/** Ids of which only those are looked at that differ. */
+const WIDE_FIRST = 20_000;
 const WIDE = { min: 2_000, max: 100_000 };
+const ACCOUNTS = { min: 50, max: 50_000 };
 const SECONDS = { min: 5, max: 3_600 };
 /** A slice should take no longer, so that nothing waits long behind the mark. */
-const SLICE_MS = 60;
+const SLICE_MS = 40;
 const PASSES_KEPT = 20_000;
 const BEGINNING = "-infinity";
 
@@ -32,7 +34,9 @@ export function createPostgresConservation(db: Db): Conservation {
   let seconds = 60;
   let spentMs = 0;
   let reading: Hour | null = null;
-  let wide: number = WIDE.max;
+  let wide = WIDE_FIRST;
+  let differed = false;
+  let accounts = { after: "0", size: 500 };
   let seals: SealWalk = { no: "0", head: "" };
 
   /** A step, and what it took of the server's time: to wait for another pass costs the server nothing. */
@@ -71,13 +75,24 @@ export function createPostgresConservation(db: Db): Conservation {
   /** Ids, until `over` and at least one range: which are where, and closer where that differs. True: the round is at its end. */
   async function skim(over: () => boolean): Promise<boolean> {
     do {
-      const { value, ms } = await timed((ask, mark) => skimSome(ask, s, mark, wide));
+      const { value, ms } = await timed((ask, mark) => skimSome(ask, s, mark, wide, differed));
+      differed = value === "differs";
       if (value === "last") return true;
-      if (value === "same") wide = fitting(wide, ms, WIDE);
+      if (value !== "known") wide = fitting(wide, ms, WIDE);
       else if (wide > WIDE.min) wide = Math.max(WIDE.min, Math.floor(wide / 4));
       else if ((await timed((ask, mark) => walkSome(ask, s, mark, WIDE.min, "walk"))).value) return true;
     } while (!over());
     return false;
+  }
+
+  /** Accounts from where the last look ended, or all of them. */
+  async function checkSomeAccounts(whole: boolean, over: () => boolean): Promise<void> {
+    if (whole) accounts.after = "0";
+    do {
+      const { value, ms } = await timed((ask) => checkAccounts(ask, s, accounts.after, accounts.size));
+      accounts = { after: value ?? "0", size: fitting(accounts.size, ms, ACCOUNTS) };
+      if (value === null) return;
+    } while (!over());
   }
 
   async function walkDeep(over: () => boolean): Promise<boolean> {
@@ -99,17 +114,19 @@ export function createPostgresConservation(db: Db): Conservation {
   }
 
   async function pass({ reach, budgetMs = Number.POSITIVE_INFINITY, signal }: PassOptions): Promise<void> {
-    const began = spentMs;
+    let began = spentMs;
     /** Each part of a pass leaves some of the time to the next. */
     const over = (part: number) => (): boolean => spentMs - began >= budgetMs * part || signal?.aborted === true;
     const whole = reach !== "slice";
     await timed((ask, mark) => lookAhead(ask, s, mark));
-    while ((await timed((ask, mark) => registerSome(ask, s, mark))).value) if (over(0.4)()) break;
+    while ((await timed((ask, mark) => registerSome(ask, s, mark))).value) if (over(1)()) break;
+    // What changed is counted in beside it: it follows the traffic, and the comparison must not wait for it.
+    began = spentMs;
     if (whole) await timed((ask) => ask(`update ${s}.conservation set walk_at = '${NO_ID}', deep_at = '${NO_ID}'`));
-    const rolled = whole ? await walkDeep(over(1)) : await skim(over(0.7));
-    if (rolled) await timed((ask) => checkAccounts(ask, s));
+    const rolled = whole ? await walkDeep(over(1)) : await skim(over(0.5));
     if (whole && rolled) await timed((ask) => ask(`update ${s}.conservation set rolled_at = deep_rolled_at`));
-    if (!whole) await walkDeep(over(0.85));
+    if (!whole) await walkDeep(over(0.6));
+    await checkSomeAccounts(whole, over(0.75));
     await timed((ask) => checkDays(ask, s));
     await checkChain(whole, over(1));
     if (whole) reading = null;
@@ -126,8 +143,7 @@ export function createPostgresConservation(db: Db): Conservation {
       select c.pass, c.passed_at, pg_snapshot_xmax(pg_current_snapshot())::text::bigint, c.accepted_n, c.accepted_hash, c.seal_no, c.head from c`),
     );
 
-  const conclude = (beside: Readonly<Record<string, Beside>>): Promise<ConservationReport> =>
-    step((ask, mark) => concludeIn(ask, s, mark, beside));
+  const conclude: Conservation["conclude"] = (beside, at) => step((ask, mark) => concludeIn(ask, s, mark, beside, at));
 
   /** Reads without the mark: an answer must not wait for a pass. */
   const look: Ask = async (text, values = []) => [...(await db.connection.rows("verify", text, values, { reads: true }))];
@@ -142,7 +158,12 @@ export function createPostgresConservation(db: Db): Conservation {
       }
     },
     conclude,
-    report: () => reportIn(look, s),
+    // In one snapshot: a pass may conclude between two statements.
+    report: () =>
+      db.connection.transaction("verify", async (client) => {
+        await client.query("set transaction isolation level repeatable read read only");
+        return reportIn(asking(client), s);
+      }),
     position: async () => positionOf(await look(positionSql(s, `(select max(no) from ${s}.conservation_pass)`))),
     positionAt: async (no) => positionOf(await look(positionSql(s, "$1::bigint"), [no])),
     async whereabouts(ids) {

@@ -8,16 +8,12 @@ import type { Ask } from "./ledger.ts";
 
 export const IDS_MAX = 100;
 const SHOWN_MAX = 1_000;
-
-export interface Placed extends Found {
-  /** Where in the scope: an id, a bucket, a day, … */
-  readonly place?: string | undefined;
-}
+const DETAILS_MAX = 5;
 
 /** Which part of a scope was looked at; absent: all of it. */
 export type Part = { readonly after: string; readonly to: string } | { readonly places: readonly string[] };
 
-export async function replaceFound(ask: Ask, s: string, scope: string, found: readonly Placed[], part?: Part): Promise<void> {
+export async function replaceFound(ask: Ask, s: string, scope: string, found: readonly Found[], part?: Part): Promise<void> {
   const [where, values] = !part
     ? ["", []]
     : "places" in part
@@ -44,7 +40,7 @@ export async function replaceFound(ask: Ask, s: string, scope: string, found: re
 export async function readFound(ask: Ask, s: string): Promise<{ divergences: Divergence[]; total: number }> {
   const [sum] = await ask(`select coalesce(sum(count), 0)::text from ${s}.conservation_divergence`);
   const rows =
-    await ask(`select kind, topic, tenant, ${epoch("hour")}, sum(count)::text, coalesce(min(detail), ''), ${epoch("min(found_at)")},
+    await ask(`select kind, topic, tenant, ${epoch("hour")}, sum(count)::text, coalesce(array_to_string((array_agg(distinct detail order by detail) filter (where detail is not null))[1:${DETAILS_MAX}], '; '), ''), ${epoch("min(found_at)")},
       (select array_to_string(array(select i from ${s}.conservation_divergence x cross join unnest(x.ids) i
         where (x.kind, x.scope) = (d.kind, d.scope) and (x.topic, x.tenant, x.hour) is not distinct from (d.topic, d.tenant, d.hour) order by i limit ${IDS_MAX}), ','))
     from ${s}.conservation_divergence d group by scope, kind, topic, tenant, hour order by min(found_at), kind limit ${SHOWN_MAX}`);

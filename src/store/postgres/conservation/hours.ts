@@ -2,8 +2,9 @@
  * The comparison of hours: what is here of an hour, and what retention took from it, against what was accepted in it: numbers, ids, payloads
  * and money. An hour's bucket in which nothing lives and into which no open transaction can still write is sealed by that, in a chain.
  */
+import type { Found } from "../../conservation.ts";
 import { addedAmounts, difference, headOf } from "../../shared/sums.ts";
-import { IDS_MAX, type Placed, replaceFound } from "./divergences.ts";
+import { IDS_MAX, replaceFound } from "./divergences.ts";
 import { type Ask, type Mark, refuseHalfWay } from "./ledger.ts";
 import { SLACK } from "./register.ts";
 import { bodyOf, hashOf, hourOf, NEXT_XID, xidOf } from "./sums.ts";
@@ -60,6 +61,7 @@ const sumsOf = ([n, hash, body, money]: readonly (string | null)[]): Sums => ({
 
 /** The next hour after this one that has such buckets; null: there is none. */
 export async function nextHour(ask: Ask, s: string, mark: Mark, which: Which, after: string): Promise<Hour | null> {
+  await ask("set local enable_seqscan = on");
   const rows = await ask(hoursSql(s, which), [after]);
   const [first] = rows;
   if (!first) return null;
@@ -140,7 +142,7 @@ export async function concludeHour(ask: Ask, s: string, hour: Hour): Promise<boo
     [[...hour.accounts.keys()]],
   );
   const state = new Map(now.map(([id, ...rest]) => [id as string, rest]));
-  const found: Placed[] = [];
+  const found: Found[] = [];
   for (const [bucket, account] of hour.accounts) {
     const [archivedNow, clear, acceptedNow] = state.get(bucket) ?? [];
     if (BigInt(archivedNow ?? -1) !== account.archived.n) return false;
@@ -157,7 +159,7 @@ export async function concludeHour(ask: Ask, s: string, hour: Hour): Promise<boo
     const only = found.filter(({ kind }) => kind === "message_gone");
     // Which hour an attempt belongs to is only known by its message: they are named where there is one such bucket.
     if (only.length === 1)
-      found[found.indexOf(only[0] as Placed)] = { ...(only[0] as Placed), ids: gone.slice(0, Math.max(1, only[0]?.count ?? 1)) };
+      found[found.indexOf(only[0] as Found)] = { ...(only[0] as Found), ids: gone.slice(0, Math.max(1, only[0]?.count ?? 1)) };
   }
   const places = [...hour.accounts.keys()].map((bucket) => `${hour.hour} ${bucket}`);
   await replaceFound(ask, s, "hours", found, { places });

@@ -19,7 +19,7 @@ export const sealLeaving: Leaving = async (client: Queryable, s: string, rows: s
   if (day !== undefined || mark.phase === 0) await registerDay(ask, s, mark, day ?? null);
   const ended =
     await ask(`select o.id::text, (${endedOf(s, "o.id")})::text from ${s}.conservation_open o join ${rows} m on m.id = o.id
-    left join ${s}.dead_letter d on d.id = o.id and d.resolution in (1, 2)`);
+    left join ${s}.dead_letter d on d.id = o.id`);
   if (ended.length > 0) await ask(settleSql(s), [ended.map(([id]) => id), ended.map(([, how]) => how)]);
   const [sum] = await ask(`with r as materialized (${judged(s, rows)}),
     u as (update ${s}.conservation_bucket b set archived_n = b.archived_n + g.n, archived_hash = b.archived_hash + g.hash,

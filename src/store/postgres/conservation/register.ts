@@ -14,7 +14,7 @@ export const SLACK = "interval '1 hour'";
 export async function countIn(ask: Ask, s: string, rows: string, days: boolean): Promise<{ n: number; last: string | null }> {
   await ask(makeBuckets(s, rows));
   const [row] = await ask(`with m as materialized (select * from ${rows} m),
-    r as materialized (${judged(s, "m")}),
+    r as materialized (${judged(s, "m", days ? ", m.place" : "")}),
     o as (insert into ${s}.conservation_open (id, bucket, hash, body, money)
       select id, bucket, hash, body, money from r where ended = 0 on conflict do nothing),
     u as (update ${s}.conservation_bucket b set accepted_n = b.accepted_n + g.n, accepted_hash = b.accepted_hash + g.hash,
@@ -29,7 +29,7 @@ export async function countIn(ask: Ask, s: string, rows: string, days: boolean):
     ${
       days
         ? `d as (insert into ${s}.conservation_day as y (name, n, hash)
-      select c.relname, g.n, g.hash from (select m.place, count(*) as n, sum(r.hash) as hash from m join r using (id) group by m.place) g
+      select c.relname, g.n, g.hash from (select place, count(*) as n, sum(hash) as hash from r group by place) g
       join pg_class c on c.oid = g.place on conflict (name) do update set gone_at = null,
         n = case when y.gone_at is null then y.n else 0 end + excluded.n, hash = case when y.gone_at is null then y.hash else 0 end + excluded.hash),`
         : ""
@@ -51,10 +51,11 @@ async function countKept(ask: Ask, s: string, mark: Mark): Promise<boolean> {
 
 /**
  * A row that was written anew by hand has a new transaction: it is known by being open already, or by an attempt that is older than it. It is
- * not accepted a second time; that it carries something else is for the comparisons to find.
+ * not accepted a second time; that it carries something else is for the comparisons to find. Asked for as values and not with exists, which the
+ * planner would answer by reading the whole of both tables.
  */
-const rewritten = (s: string, from: string): string => `(exists (select from ${s}.conservation_open o where o.id = m.id)
-    or exists (select from ${s}.attempt a where a.message_id = m.id and ${xidOf("a")} < ${from}))`;
+const rewritten = (s: string, from: string): string => `((select o.id from ${s}.conservation_open o where o.id = m.id) is not null
+    or (select a.message_id from ${s}.attempt a where a.message_id = m.id and ${xidOf("a")} < ${from} limit 1) is not null)`;
 
 async function countMessages(ask: Ask, s: string, mark: Mark): Promise<void> {
   const { from, to, floor, cursor } = mark;
@@ -79,7 +80,7 @@ export async function registerSome(ask: Ask, s: string, mark: Mark): Promise<boo
 export async function lookAhead(ask: Ask, s: string, mark: Mark): Promise<void> {
   if (mark.phase !== 2) return;
   await ask(`update ${s}.conservation c set phase = 1, to_xid = greatest(c.from_xid, pg_snapshot_xmin(pg_current_snapshot())::text::bigint),
-    floor = coalesce(least(clock_timestamp(), (select p.at from ${s}.conservation_pass p where p.next_xid <= c.from_xid order by p.no desc limit 1)) - ${SLACK}, '-infinity')`);
+    floor = coalesce((select least(clock_timestamp(), p.at) - ${SLACK} from ${s}.conservation_pass p where p.next_xid <= c.from_xid order by p.no desc limit 1), '-infinity')`);
 }
 
 /** What of a day's table has not been counted yet, before it goes: nobody writes into it any more. Null: only what was kept before the first pass. */

@@ -3,8 +3,10 @@
  * looked at or was last compared too long ago, and whole otherwise.
  */
 import type { Beside, ConservationReport, ConservationState, Position } from "../../conservation.ts";
-import { epoch, fromEpoch } from "../../shared/clock-sql.ts";
+import { clockSql, epoch, fromEpoch } from "../../shared/clock-sql.ts";
+import type { At } from "../../store.ts";
 import { readFound, replaceFound } from "./divergences.ts";
+import { heldBack } from "./held-back.ts";
 import type { Ask, Mark } from "./ledger.ts";
 
 /** A comparison of all ids that is older than this proves nothing about now. */
@@ -27,6 +29,7 @@ export async function reportIn(ask: Ask, s: string): Promise<ConservationReport 
   const [accepted, delivered, resolved, discarded, archived, buckets, sealed] = (sum ?? []).map(Number) as number[];
   const live = (accepted ?? 0) - (delivered ?? 0) - (resolved ?? 0) - (discarded ?? 0);
   const { divergences, total } = await readFound(ask, s);
+  const held = await heldBack(ask, s);
   return {
     state: row[0] as ConservationState,
     reason: row[1] ?? null,
@@ -47,9 +50,11 @@ export async function reportIn(ask: Ask, s: string): Promise<ConservationReport 
     } as ConservationReport["totals"],
     divergences,
     divergencesTotal: total,
-    limits: LIMITS,
+    limits: held ? [...LIMITS, `${capital(held.words)}.`] : LIMITS,
   };
 }
+
+const capital = (words: string): string => words.charAt(0).toUpperCase() + words.slice(1);
 
 /** Replaces what was found beside the store, and keeps how it all stands. */
 export async function concludeIn(
@@ -57,15 +62,18 @@ export async function concludeIn(
   s: string,
   mark: Mark,
   beside: Readonly<Record<string, Beside>>,
+  { now }: At = {},
 ): Promise<ConservationReport> {
-  for (const [place, { found }] of Object.entries(beside)) await replaceFound(ask, s, `beside ${place}`, found);
+  for (const [place, { found, part }] of Object.entries(beside)) await replaceFound(ask, s, `beside ${place}`, found, part);
   const unproven = Object.entries(beside).flatMap(([place, { unknown }]) => (unknown === null ? [] : [`${place}: ${unknown}`]));
   const [facts] = await ask(`select (select count(*) from ${s}.conservation_divergence)::text,
-    extract(epoch from clock_timestamp() - c.rolled_at)::text from ${s}.conservation c`);
+    extract(epoch from ${clockSql(now)} - c.rolled_at)::text from ${s}.conservation c`);
   if (mark.phase !== 2) unproven.push("what was accepted has not been read to its end yet");
   if (!facts?.[1]) unproven.push("the ids have not all been compared yet");
   else if (Number(facts[1]) * 1_000 > ROLL_MS_MAX)
     unproven.push(`the ids were all compared ${Math.round(Number(facts[1]) / 60)} minutes ago, and not since`);
+  const held = await heldBack(ask, s, { now });
+  if (held?.unproven) unproven.push(held.words);
   const state = Number(facts?.[0]) > 0 ? "broken" : unproven.length > 0 ? "unknown" : "whole";
   await ask(
     `update ${s}.conservation set since = case when state = $1 then since else clock_timestamp() end, state = $1, reason = $2`,

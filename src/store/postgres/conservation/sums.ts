@@ -16,18 +16,22 @@ export const hourOf = (column: string): string => `date_trunc('hour', ${column},
 export const xidOf = (row: string): string => `(x.n - ((x.n - ${row}.xmin::text::bigint) & 4294967295))`;
 export const NEXT_XID = "x as materialized (select pg_snapshot_xmax(pg_current_snapshot())::text::bigint as n)";
 
-/** 1 delivered, 2 resolved, 3 discarded, 0 none of them; of an id, with `d` the dead letter that a person ended, or none. */
+/** 1 delivered, 2 resolved, 3 discarded, 0 none of them; of an id, with `d` its dead letter, or none. */
 export const endedOf = (s: string, id: string): string => `case
-    when exists (select from ${s}.attempt a where a.message_id = ${id} and a.outcome in (1, 2)) then 1
+    when (select a.message_id from ${s}.attempt a where a.message_id = ${id} and a.outcome in (1, 2) limit 1) is not null then 1
     when d.resolution = 1 then 2 when d.resolution = 2 then 3 else 0 end`;
 
-/** What a relation of messages adds to which bucket. The buckets are there already. */
-export const judged = (s: string, rows: string): string => `select m.id, b.id as bucket, ${hashOf("m.id")} as hash,
+/** What a relation of messages adds to which bucket. The buckets are there already. `more`: columns of it that are carried on. */
+export const judged = (
+  s: string,
+  rows: string,
+  more = "",
+): string => `select m.id${more}, b.id as bucket, ${hashOf("m.id")} as hash,
     ${bodyOf("m.id", "m.payload")} as body, case when b.money_field is not null then ${s}.money_of(m.payload, b.money_field) end as money,
     b.money_field is not null as priced, ${endedOf(s, "m.id")} as ended
   from ${rows} m join ${s}.lane l on l.id = m.lane_id join ${s}.topic t on t.id = l.topic_id
   join ${s}.conservation_bucket b on b.topic = t.name and b.tenant = l.tenant and b.hour = ${hourOf("m.created_at")}
-  left join ${s}.dead_letter d on d.id = m.id and d.resolution in (1, 2)`;
+  left join ${s}.dead_letter d on d.id = m.id`;
 
 /** Makes the buckets of a relation of messages. Which field is the money is the bucket's own from then on. */
 export const makeBuckets = (

@@ -2,7 +2,9 @@
  * The comparison of ids: what was accepted and not yet seen settled against the rows that say where a message is, both ways, a range of ids
  * at a time. Each range is read in one snapshot, in which a message has exactly one state; so nothing that is on its way is taken for lost.
  */
-import { type Placed, replaceFound } from "./divergences.ts";
+import type { Found } from "../../conservation.ts";
+import type { Row } from "../connection.ts";
+import { replaceFound } from "./divergences.ts";
 import { type Ask, LAST_ID, type Mark, NO_ID, refuseHalfWay } from "./ledger.ts";
 import { countIn } from "./register.ts";
 import { bodyOf, hourOf, judged, NEXT_XID, xidOf } from "./sums.ts";
@@ -14,12 +16,15 @@ const endSql = (s: string, size: number): string => {
   return `select coalesce(least(${["conservation_open", "ready", "ready_ordered", "dead_letter"].map(nth).join(", ")}), '${LAST_ID}')::text`;
 };
 
+const RANGE = (column: string): string => `${column} > $1::uuid and ${column} <= $2::uuid`;
+const LISTED = (column: string): string => `${column} = any ($1::uuid[])`;
+
 /**
- * $1 after, $2 to. state: 1 waits, 2 is claimed, 3 dead, 4 resolved, 5 discarded, 6 delivered. Only what is not simply where it was: columns id,
+ * Of a range ($1 after, $2 to) or of listed ids ($1). state: 1 waits, 2 is claimed, 3 dead, 4 resolved, 5 discarded, 6 delivered. Only what is not simply where it was: columns id,
  * what (see `Row` below), bucket, ended, topic, tenant, hour.
  */
-const rangeSql = (s: string): string => {
-  const range = (column = "id"): string => `${column} > $1::uuid and ${column} <= $2::uuid`;
+const closeSql = (s: string, among: typeof RANGE): string => {
+  const range = (column = "id"): string => among(column);
   return `with ${NEXT_XID},
   l as materialized (select u.id, l.id as lease_id, u.lane_id from ${s}.lease l cross join lateral unnest(l.ids, l.lanes) u(id, lane_id) where ${range("u.id")}),
   p as materialized (
@@ -33,7 +38,7 @@ const rangeSql = (s: string): string => {
   f as materialized (
     select u.*, coalesce(m.payload, k.payload) as payload, coalesce(m.id, k.id) is not null as present, coalesce(m.created_at, k.created_at) as created_at,
       m.id is null or ${xidOf("m")} < (select c.from_xid from ${s}.conservation c) as counted,
-      exists (select from ${s}.attempt a where a.message_id = u.id and a.outcome in (1, 2)) as delivered
+      (select a.message_id from ${s}.attempt a where a.message_id = u.id and a.outcome in (1, 2) limit 1) is not null as delivered
     from x cross join u left join ${s}.message m on m.id = u.id left join ${s}.message_kept k on k.id = u.id),
   j as (
     select f.*, b.topic, b.tenant, b.hour, n + delivered::int as states,
@@ -96,7 +101,7 @@ async function takeBack(ask: Ask, s: string, ids: readonly string[]): Promise<vo
 }
 
 /** Many of one kind and bucket are one finding. */
-function gathered(seen: readonly Seen[]): Placed[] {
+function gathered(seen: readonly Seen[]): Found[] {
   const groups = new Map<string, Seen[]>();
   for (const one of seen) {
     const key = JSON.stringify([one.what, one.topic, one.tenant, one.hour]);
@@ -128,32 +133,55 @@ async function advance(ask: Ask, s: string, round: Round, after: string, to: str
   return last;
 }
 
+/** Ids of a range that wait, are claimed or are dead, as a relation; one that is in two states is in it twice. */
+const liveSql = (
+  s: string,
+): string => `(select id from ${s}.ready where ${RANGE("id")} union all select id from ${s}.ready_ordered where ${RANGE("id")}
+    union all select id from ${s}.dead_letter where ${RANGE("id")} and resolution = 0
+    union all select u.id from ${s}.lease l cross join lateral unnest(l.ids) u(id) where ${RANGE("u.id")}
+      and not exists (select from ${s}.attempt a where a.message_id = u.id and a.lease_id = l.id))`;
+
 /**
- * Whether the open ids of a range are those that wait, are claimed or are dead, by a sum of the server's own hashes: both sides are made in
- * one statement, so it need not be the same tomorrow. $1 after, $2 to.
+ * Whether the open ids of a range are those that live, by a sum of the server's own hashes: both sides are made in one statement, so it need
+ * not be the same tomorrow. $1 after, $2 to.
  */
-const skimSql = (s: string): string => {
-  const range = "id > $1::uuid and id <= $2::uuid";
+const sumsSql = (s: string): string => {
   const sum = "count(*)::text || ' ' || coalesce(sum(uuid_hash_extended(id, 0)), 0)::text";
-  return `select (select ${sum} from ${s}.conservation_open where ${range}), (select ${sum} from (
-    select id from ${s}.ready where ${range} union all select id from ${s}.ready_ordered where ${range}
-    union all select id from ${s}.dead_letter where ${range} and resolution = 0
-    union all select u.id from ${s}.lease l cross join lateral unnest(l.ids) u(id) where u.id > $1::uuid and u.id <= $2::uuid
-      and not exists (select from ${s}.attempt a where a.message_id = u.id and a.lease_id = l.id)) p)`;
+  return `select (select ${sum} from ${s}.conservation_open where ${RANGE("id")}), (select ${sum} from ${liveSql(s)} p)`;
 };
 
-export async function skimSome(ask: Ask, s: string, mark: Mark, size: number): Promise<"last" | "same" | "differs"> {
+const LOOKED_AT_MAX = 2_000;
+
+/** The ids of a range that are open and do not live, live and are not open, or live twice: twice as dear as the sums. $1 after, $2 to. */
+const differingSql = (s: string): string => `select coalesce(o.id, g.id)::text
+  from (select id from ${s}.conservation_open where ${RANGE("id")}) o full join (select id, count(*) as n from ${liveSql(s)} p group by id) g on g.id = o.id
+  where o.id is null or g.id is null or g.n > 1 order by 1 limit ${LOOKED_AT_MAX}`;
+
+/**
+ * A range of so many ids: those that differ are looked at one by one. `differs`: what the last range did, so that the next is not summed up in
+ * vain. `known`: something was found here before, and the whole range must be looked at closely so that it goes when it is mended.
+ */
+export async function skimSome(
+  ask: Ask,
+  s: string,
+  mark: Mark,
+  size: number,
+  differed: boolean,
+): Promise<"last" | "same" | "differs" | "known"> {
   const [end] = await ask(endSql(s, size), [mark.walkAt]);
-  const to = end?.[0] as string;
-  const [sums] = await ask(skimSql(s), [mark.walkAt, to]);
-  if (sums?.[0] !== sums?.[1]) return "differs";
-  // What an earlier look found here is looked at again, so that it goes when it is mended.
+  const part = { after: mark.walkAt, to: end?.[0] as string };
   const [known] = await ask(
     `select 1 from ${s}.conservation_divergence where scope = 'ids' and place > $1 and place <= $2 limit 1`,
-    [mark.walkAt, to],
+    [part.after, part.to],
   );
-  if (known) return "differs";
-  return (await advance(ask, s, "walk", mark.walkAt, to)) ? "last" : "same";
+  if (known) return "known";
+  const [sums] = differed ? [] : await ask(sumsSql(s), [part.after, part.to]);
+  const same = sums !== undefined && sums[0] === sums[1];
+  const ids = same ? [] : (await ask(differingSql(s), [part.after, part.to])).map(([id]) => id as string);
+  if (ids.length === LOOKED_AT_MAX) part.to = ids.at(-1) as string;
+  if (ids.length > 0) await judge(ask, s, mark, await closely(ask, closeSql(s, LISTED), [ids]), part);
+  if (await advance(ask, s, "walk", part.after, part.to)) return "last";
+  return ids.length === 0 ? "same" : "differs";
 }
 
 /** One range, each id by itself; true when it was the last. */
@@ -161,7 +189,18 @@ export async function walkSome(ask: Ask, s: string, mark: Mark, size: number, ro
   const after = cursorOf(mark, round);
   const [end] = await ask(endSql(s, size), [after]);
   const part = { after, to: end?.[0] as string };
-  const rows = await ask(rangeSql(s), [part.after, part.to]);
+  await judge(ask, s, mark, await closely(ask, closeSql(s, RANGE), [part.after, part.to]), part);
+  return advance(ask, s, round, part.after, part.to);
+}
+
+/** Its relations are made in it, and the planner can only guess at them: it needs all its ways to join them. */
+async function closely(ask: Ask, text: string, values: unknown[]): Promise<Row[]> {
+  await ask("set local enable_seqscan = on");
+  return ask(text, values);
+}
+
+/** Settles what has ended, counts what was not, and keeps what is wrong, of a part of which these are the rows that say anything. */
+async function judge(ask: Ask, s: string, mark: Mark, rows: readonly Row[], part: { after: string; to: string }): Promise<void> {
   await refuseHalfWay(ask, s);
   const seen = rows.map(
     ([id, what, , ended, topic = null, tenant = null, hour = null]): Seen =>
@@ -173,5 +212,4 @@ export async function walkSome(ask: Ask, s: string, mark: Mark, size: number, ro
   if (uncounted.length > 0 && mark.phase === 2) await takeBack(ask, s, uncounted);
   const wrong = seen.filter(({ what }) => what !== "settled" && what !== "uncounted");
   await replaceFound(ask, s, "ids", gathered(wrong), part);
-  return advance(ask, s, round, part.after, part.to);
 }

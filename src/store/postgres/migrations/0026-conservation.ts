@@ -77,6 +77,7 @@ create table ${s}.conservation_open (
   body bigint not null,
   money numeric)
   with (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 5000);
+create index conservation_open_bucket on ${s}.conservation_open (bucket) include (hash);
 
 create table ${s}.conservation_seal (
   no bigint primary key,
