@@ -3,13 +3,12 @@
  * deletion, in the database; from there its text may move to a file or to an HTTP receiver. Listed, read again and verified here.
  */
 import { createHash } from "node:crypto";
-import { readFile } from "node:fs/promises";
-import { gunzipSync } from "node:zlib";
 import { errorText, MakegoodError } from "../message/errors.ts";
 import type { Random } from "../platform/random.ts";
 import type { Home, Row } from "../store/home.ts";
 import { createSealer, type Sealer } from "../store/ladder/format/seal.ts";
 import { HERE, NOWHERE } from "../store/shared/archive-sql.ts";
+import { readChunk } from "./chunk-file.ts";
 
 export interface Chunk {
   readonly id: number;
@@ -145,20 +144,7 @@ export function createArchive({ home, random, sealKey }: ArchiveParts): Archive 
 
 async function fromFile({ id, place, sealed }: Chunk, sealer: Sealer | null): Promise<string> {
   const path = place.replace(/^file:/, "");
-  const fail = (why: string) =>
-    new MakegoodError("invariant_violated", `chunk ${id} of the archive, ${path}: ${why}`, { id, path });
-  const bytes = await readFile(path).catch((error: unknown) => {
-    throw fail(errorText(error));
-  });
-  let text: string;
-  try {
-    text = gunzipSync(bytes).toString("utf8");
-  } catch (error) {
-    throw fail(`it cannot be unpacked (${errorText(error)})`);
-  }
-  if (!sealed) return text;
-  if (sealer === null) throw fail("it is sealed: MAKEGOOD_SEAL_KEY opens it");
-  const opened = sealer.open(text, `archive/${id}`);
-  if ("fault" in opened) throw fail(opened.fault);
-  return opened.text;
+  const found = await readChunk(path, sealed ? { sealer, sealedAs: `archive/${id}` } : null);
+  if (typeof found === "string") return found;
+  throw new MakegoodError("invariant_violated", `chunk ${id} of the archive, ${path}: ${found.fault}`, { id, path });
 }

@@ -15,6 +15,7 @@ import type { StopOptions } from "../worker/worker.ts";
 import { createApp } from "./app.ts";
 import { type Config, shownConfig, storeText } from "./config/config.ts";
 import { AUDIT_KEPT_DAYS, DAY_MS } from "./config/settings.ts";
+import { deadStreamsOf } from "./dead-streams.ts";
 import { evidenceOptions } from "./evidence-options.ts";
 import { kernelOf, PROBE_MS } from "./kernel.ts";
 import { listen, type Timeouts } from "./listen.ts";
@@ -87,7 +88,8 @@ export async function startServer({ config, clock = systemClock, ...options }: S
   mg.watch.often(PROBE_MS);
   sayWhatIsKept(config, mg, log);
   let draining = false;
-  const kernel = kernelOf({ config, mg, log, clock, worker, draining: () => draining });
+  const streams = deadStreamsOf(config, mg);
+  const kernel = kernelOf({ config, mg, log, clock, worker, streams, draining: () => draining });
   const { host, port, tokens } = config;
   const app = createApp({ kernel, tokens, anonymous: "local", hosts: { bound: host, names: config.hosts } });
   undo.push(app.close);
