@@ -129,7 +129,7 @@ export function makegoodOptions(config: Config, store: Store, clock: Clock): Mak
   };
 }
 
-function retentionOptions(config: Config): RetentionOptions {
+export function retentionOptions(config: Config): RetentionOptions {
   const ms = (days: number | "forever"): number | null => (days === "forever" ? null : days * DAY_MS);
   return {
     keptMs: config.kept_days * DAY_MS,
