@@ -1,11 +1,10 @@
 /** The machine and the configuration, before any store is asked: Node, who can reach the server, where secrets lie, what room disks have. */
 import { stat } from "node:fs/promises";
 import { resolve } from "node:path";
-import { retentionFaults } from "../create/maintenance-jobs.ts";
 import { isLoopbackHost } from "../server/auth.ts";
 import type { Config } from "../server/config/config.ts";
 import { SETTINGS, type Setting } from "../server/config/settings.ts";
-import { retentionOptions } from "../server/serve.ts";
+import { retentionProblems } from "../server/serve.ts";
 import { examineFolder } from "../store/shared/examine-folder.ts";
 import { type Examined, examined } from "../store/shared/examined.ts";
 import { endingSoon } from "./ending-soon.ts";
@@ -39,7 +38,7 @@ export function examineNode(version: string): Examined {
 
 /** As a start would refuse it (DX-4). */
 function retention(config: Config): Examined {
-  const faults = retentionFaults(retentionOptions(config));
+  const faults = retentionProblems(config);
   const window = config.replay_window_days;
   const fits = window === null ? "no replay window is said" : `what comes again within ${window} days is known again`;
   return examined("retention", faults.length === 0, faults.join("; ") || fits);

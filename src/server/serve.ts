@@ -1,6 +1,6 @@
 /** One process with everything: the API, the dispatcher and maintenance on one store. It never touches signals. */
 
-import type { RetentionOptions } from "../create/maintenance-jobs.ts";
+import { type RetentionOptions, retentionFaults } from "../create/maintenance-jobs.ts";
 import { createMakegood, type Makegood, type MakegoodOptions } from "../create.ts";
 import type { ArchivedClass } from "../maintenance/retention-classes.ts";
 import { errorText } from "../message/errors.ts";
@@ -129,7 +129,10 @@ export function makegoodOptions(config: Config, store: Store, clock: Clock): Mak
   };
 }
 
-export function retentionOptions(config: Config): RetentionOptions {
+/** What a start would refuse. */
+export const retentionProblems = (config: Config): string[] => retentionFaults(retentionOptions(config));
+
+function retentionOptions(config: Config): RetentionOptions {
   const ms = (days: number | "forever"): number | null => (days === "forever" ? null : days * DAY_MS);
   return {
     keptMs: config.kept_days * DAY_MS,
