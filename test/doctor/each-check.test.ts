@@ -102,7 +102,7 @@ const COMPLAINS: Readonly<Record<string, readonly [() => Env | Promise<Env>, Reg
 
 /** Made to complain by other tests of doctor, and behind PgBouncer. */
 const ELSEWHERE: readonly string[] = [
-  ...["bind", "secrets", "journal dir", "leases", "receivers"],
+  ...["bind", "tokens", "secrets", "journal dir", "leases", "receivers"],
   ...["fsync", "synchronous_commit", "full_page_writes", "connections", "autovacuum", "idle transactions", "wal", "standbys"],
   ...["replication slots", "transactions", "schema", "partitions", "drift", "indexes", "pooler"],
 ];
@@ -113,7 +113,6 @@ const heldBackIn = (text: string, name: string) => name === "transactions" && te
 /** Facts, which are never wrong. */
 const FACTS: Readonly<Record<string, string>> = {
   config: "which file was read",
-  tokens: "their names; a start without any is refused where others reach it",
   sinks: "which addresses are let through",
   version: "of the server that answers; of PostgreSQL no release before 14 comes from npm",
 };
