@@ -3,14 +3,12 @@
  * deletion, in the database; from there its text may move to a file or to an HTTP receiver. Listed, read again and verified here.
  */
 import { createHash } from "node:crypto";
-import { readFile, stat } from "node:fs/promises";
-import { dirname } from "node:path";
-import { gunzipSync } from "node:zlib";
 import { errorText, MakegoodError } from "../message/errors.ts";
 import type { Random } from "../platform/random.ts";
 import type { Home, Row } from "../store/home.ts";
 import { createSealer, type Sealer } from "../store/ladder/format/seal.ts";
 import { HERE, NOWHERE } from "../store/shared/archive-sql.ts";
+import { readChunk } from "./chunk-file.ts";
 
 export interface Chunk {
   readonly id: number;
@@ -191,23 +189,8 @@ const isAway = (error: unknown): boolean => error instanceof MakegoodError && er
 
 async function fromFile({ id, place, sealed }: Chunk, sealer: Sealer | null): Promise<string> {
   const path = place.replace(/^file:/, "");
-  const fail = (why: string) =>
-    new MakegoodError("invariant_violated", `chunk ${id} of the archive, ${path}: ${why}`, { id, path });
-  const away = (why: string) =>
-    new MakegoodError("archive_not_found", `chunk ${id} of the archive, ${path}: ${why}`, { id, path });
-  const bytes = await readFile(path).catch(async (error: unknown) => {
-    const folder = await stat(dirname(path)).catch(() => null);
-    throw folder === null ? away("its directory is not on this machine") : fail(errorText(error));
-  });
-  let text: string;
-  try {
-    text = gunzipSync(bytes).toString("utf8");
-  } catch (error) {
-    throw fail(`it cannot be unpacked (${errorText(error)})`);
-  }
-  if (!sealed) return text;
-  if (sealer === null) throw away("it is sealed: MAKEGOOD_SEAL_KEY opens it");
-  const opened = sealer.open(text, `archive/${id}`);
-  if ("fault" in opened) throw fail(opened.fault);
-  return opened.text;
+  const found = await readChunk(path, sealed ? { sealer, sealedAs: `archive/${id}` } : null);
+  if (typeof found === "string") return found;
+  const code = found.away ? "archive_not_found" : "invariant_violated";
+  throw new MakegoodError(code, `chunk ${id} of the archive, ${path}: ${found.fault}`, { id, path });
 }

@@ -2,14 +2,11 @@
  * Moves the text of archived chunks out of the database, to a directory or to an HTTP receiver: written first, forgotten here after. A run
  * that was killed in between writes the same file again, or sends the same chunk under the same key again.
  */
-import { mkdir, open, rename } from "node:fs/promises";
-import { join, resolve } from "node:path";
-import { gzipSync } from "node:zlib";
-import { MakegoodError } from "../message/errors.ts";
 import type { JobTurn, MaintenanceJob, Ran } from "../platform/job.ts";
 import type { Random } from "../platform/random.ts";
 import type { Home } from "../store/home.ts";
 import { createSealer, type Sealer } from "../store/ladder/format/seal.ts";
+import { writeChunk } from "./chunk-file.ts";
 
 /** Where archives go. `send`: to an HTTP receiver; it throws unless that has taken them. */
 export type ArchiveTo =
@@ -93,27 +90,6 @@ async function toFile(
   sealer: Sealer | null,
   random: Random,
 ): Promise<string> {
-  const folder = resolve(directory);
-  await mkdir(folder, { recursive: true });
-  const path = join(folder, `${name}-${id.padStart(12, "0")}-${sha256.slice(0, 16)}.ndjson.gz`);
-  // Unfinished under a name that nobody else has: what has the right one is whole, whatever happened, also when two write it at once.
-  const unfinished = `${path}.${Buffer.from(random.bytes(4)).toString("hex")}.part`;
-  const file = await open(unfinished, "w", 0o600).catch((error: unknown) => {
-    throw new MakegoodError(
-      "invalid_config",
-      `the archive cannot be written to ${folder}: ${String(error)}`,
-      { path: folder },
-      error,
-    );
-  });
-  try {
-    await file.writeFile(gzipSync(sealer ? sealer.seal(body, `archive/${id}`) : body));
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-  await rename(unfinished, path);
-  const entry = await open(folder, "r");
-  await entry.sync().finally(() => entry.close());
-  return `file:${path}`;
+  const file = `${name}-${id.padStart(12, "0")}-${sha256.slice(0, 16)}.ndjson.gz`;
+  return `file:${await writeChunk({ directory, file, body, sealedAs: `archive/${id}` }, sealer, random)}`;
 }

@@ -6,6 +6,7 @@ import { createLog, type Log } from "../observe/log.ts";
 import { systemClock } from "../platform/clock.ts";
 import { createApp } from "../server/app.ts";
 import type { Config } from "../server/config/config.ts";
+import { deadStreamsOf } from "../server/dead-streams.ts";
 import { evidenceOptions } from "../server/evidence-options.ts";
 import { kernelOf } from "../server/kernel.ts";
 import { openStore } from "../server/open-store.ts";
@@ -24,7 +25,8 @@ export async function openLocal(io: Io, config: Config, access: Access) {
     const options = { ...makegoodOptions(config, opened.store, systemClock), recoveryHome: opened.recoveryHome, evidence };
     const mg = await createMakegood(access === "look" ? { ...options, topics: [] } : options);
     const abandoned = (topic: string) => isAbandoned(mg.store, config, topic);
-    const kernel = kernelOf({ config, mg, log, clock: systemClock, worker: null, draining: () => false, abandoned });
+    const parts = { config, mg, log, clock: systemClock, worker: null, streams: deadStreamsOf(config, mg) };
+    const kernel = kernelOf({ ...parts, draining: () => false, abandoned });
     const { fetch } = createApp({ kernel, tokens: [], anonymous: actor(), hosts: null });
     return { mg, fetch, close: () => mg.close().then(opened.release) };
   } catch (error) {

@@ -172,6 +172,8 @@ function argumentReader(field: string, shown: string, schema: z.ZodType | undefi
   if (field === "id" && /candidate/.test(shown)) return insist(isNumber, said("candidate"));
   if (field === "id" && /group|into/.test(shown))
     return insist((text) => isNumber(text) || isUuid(text.toLowerCase()), said("group", ", or a failure_match_id"));
+  const choices = /^<(\w+(?:\|\w+)+)>$/.exec(shown)?.[1]?.split("|");
+  if (choices) return insist((text) => choices.includes(text), `It is one of ${choices.join(", ")}.`);
   return schema === undefined ? (text) => text : readerOf(schema);
 }
 

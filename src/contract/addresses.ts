@@ -3,6 +3,7 @@ const RECOVERY = "/api/v1/recovery";
 const AUDIT = "/api/v1/audit";
 const REDRIVES = "/api/v1/redrives";
 const TOPIC = "/api/v1/topics/{namespace}/{name}";
+const STREAM = "/api/v1/streams/{name}";
 
 export const ADDRESSES = {
   showPage: ["GET", "/"],
@@ -33,6 +34,11 @@ export const ADDRESSES = {
   listArchives: ["GET", "/api/v1/archives"],
   readArchive: ["GET", "/api/v1/archives/{id}"],
   verifyArchive: ["GET", "/api/v1/archive/verification"],
+  listStreamEntries: ["GET", `${STREAM}/entries`],
+  getStreamEntry: ["GET", `${STREAM}/entries/{id}`],
+  replayStream: ["POST", `${STREAM}/replay`],
+  archiveStream: ["POST", `${STREAM}/archive`],
+  trimStream: ["POST", `${STREAM}/trim`],
   acknowledgeLoss: ["POST", "/api/v1/store/acknowledge-loss"],
   listAudit: ["GET", AUDIT],
   exportAudit: ["GET", `${AUDIT}/export`],

@@ -8,6 +8,7 @@ import { CANDIDATE_ROUTES } from "./recovery/candidates.ts";
 import { GROUP_ROUTES } from "./recovery/groups.ts";
 import { REDRIVE_ROUTES } from "./recovery/redrives.ts";
 import { type Route, route, routes } from "./route.ts";
+import { STREAM_ROUTES } from "./streams.ts";
 import { TOPIC_ROUTES } from "./topics.ts";
 import { VERIFY_ROUTES } from "./verify.ts";
 
@@ -32,6 +33,7 @@ export const ROUTES: typeof PROBE_ROUTES &
   typeof MESSAGE_ROUTES &
   typeof AUDIT_ROUTES &
   typeof OPERATION_ROUTES &
+  typeof STREAM_ROUTES &
   typeof GROUP_ROUTES &
   typeof CANDIDATE_ROUTES &
   typeof REDRIVE_ROUTES &
@@ -41,6 +43,7 @@ export const ROUTES: typeof PROBE_ROUTES &
   ...MESSAGE_ROUTES,
   ...AUDIT_ROUTES,
   ...OPERATION_ROUTES,
+  ...STREAM_ROUTES,
   ...GROUP_ROUTES,
   ...CANDIDATE_ROUTES,
   ...REDRIVE_ROUTES,

@@ -4,6 +4,7 @@ import { resolve } from "node:path";
 import { isLoopbackHost } from "../server/auth.ts";
 import type { Config } from "../server/config/config.ts";
 import { SETTINGS, type Setting } from "../server/config/settings.ts";
+import { retentionProblems } from "../server/serve.ts";
 import { examineFolder } from "../store/shared/examine-folder.ts";
 import { type Examined, examined } from "../store/shared/examined.ts";
 import { endingSoon } from "./ending-soon.ts";
@@ -16,21 +17,31 @@ export async function examineMachine(config: Config, env: Env, cwd: string): Pro
     ? [["data dir", config.data_dir, "MAKEGOOD_DATA_DIR"]]
     : [];
   if (config.journal_dir !== null) folders.push(["journal dir", resolve(cwd, config.journal_dir), "MAKEGOOD_JOURNAL_DIR"]);
+  const [, archive] = /^file:(.+)$/.exec(config.archive) ?? [];
+  if (archive !== undefined) folders.push(["archive dir", resolve(cwd, archive), "MAKEGOOD_ARCHIVE"]);
   return [
-    node(),
+    examineNode(process.versions.node),
     examined("config", true, config.config_path ?? "environment only, no config file"),
     ...bound(config),
     examined("sinks", true, ["public addresses", ...config.sink_allow].join(", ")),
     await secrets(config, env, cwd),
+    retention(config),
     ...(await Promise.all(folders.map((one) => examineFolder(...one)))),
   ];
 }
 
-function node(): Examined {
-  const version = process.versions.node;
+export function examineNode(version: string): Examined {
   const [major = 0, minor = 0] = version.split(".").map(Number);
   const fits = major > 20 || (major === 20 && minor >= 19);
   return examined("node", fits, `${version}${fits ? "" : ": 20.19 or later is needed"}`);
+}
+
+/** As a start would refuse it (DX-4). */
+function retention(config: Config): Examined {
+  const faults = retentionProblems(config);
+  const window = config.replay_window_days;
+  const fits = window === null ? "no replay window is said" : `what comes again within ${window} days is known again`;
+  return examined("retention", faults.length === 0, faults.join("; ") || fits);
 }
 
 /** Without tokens nothing but loopback starts at all. The server speaks plain HTTP: beyond this machine TLS has to end before it. */

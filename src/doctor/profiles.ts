@@ -48,6 +48,7 @@ export const PROFILES: Readonly<Record<string, readonly Item[]>> = {
     { item: "the new version answers", needs: ["server", "version"], command: "makegood doctor" },
     { item: "it is ready", needs: ["ready"], command: "curl $MAKEGOOD_URL/readyz?verbose" },
     { item: "metrics are there", needs: ["metrics"], command: "curl $MAKEGOOD_URL/metrics" },
+    { item: "timers: what must run by itself does", needs: ["jobs"], command: "makegood jobs list" },
   ],
   post: [
     { item: "nothing is wrong with it", needs: ["health"], command: "curl $MAKEGOOD_URL/health" },
@@ -57,6 +58,9 @@ export const PROFILES: Readonly<Record<string, readonly Item[]>> = {
       needs: [],
       command: "docs/guide/operations.md",
     },
+    { item: "reconcile: all that was accepted is accounted for", needs: ["conservation"], command: "makegood verify" },
+    // Plain views (0008-recovery-views.ts) have nothing to refresh.
+    { item: "refresh of mv_top_pending", needs: [], command: "select * from mv_top_pending", when: () => false },
     { item: "dashboard and alerts are loaded", needs: [], command: "deploy/grafana, deploy/alerts" },
   ],
 };

@@ -46,10 +46,39 @@ export async function examineServer(url: string, token: string | null): Promise<
         "warn",
       ),
     );
+    found.push(...(await operations(client, metrics.text)));
     return [...found, ...healthOf(JSON.parse(health.text) as Told)];
   } catch (error) {
     return [examined("server", false, unreachable(url, error))];
   }
+}
+
+/** Jobs and conservation; a server of an earlier version has neither address. */
+async function operations(client: Client, metrics: string): Promise<Examined[]> {
+  const listed = await client.raw("listJobs");
+  const verify = await client.raw("showConservation");
+  const found: Examined[] = [];
+  if (listed.status < 400) found.push(upkeepOf((JSON.parse(listed.text) as { data: { name: string }[] }).data, metrics));
+  if (verify.status < 400) found.push(conservationOf(JSON.parse(verify.text) as { state: string; reason: string | null }));
+  return found;
+}
+
+/** What runs by itself has no timer of its own: it is a job of the server, and its runs are counted. */
+function upkeepOf(upkeep: readonly { readonly name: string }[], metrics: string): Examined {
+  const ran = (name: string, result: string) => {
+    const line = new RegExp(`^makegood_job_runs_total\\{job_name="${name}",result="${result}"\\} ([0-9]+)`, "m").exec(metrics);
+    return Number(line?.[1] ?? 0);
+  };
+  const failed = upkeep.filter(({ name }) => ran(name, "failed") > 0 && ran(name, "done") === 0).map(({ name }) => name);
+  if (upkeep.length === 0) return examined("jobs", false, "no job runs by itself here");
+  const words = `${failed.join(", ")} only fail: see the log, and \`makegood jobs run\``;
+  return examined("jobs", failed.length === 0, failed.length === 0 ? `${upkeep.length} run by themselves` : words);
+}
+
+function conservationOf({ state, reason }: { readonly state: string; readonly reason: string | null }): Examined {
+  const detail =
+    state === "whole" ? "everything that was accepted is accounted for" : `${state}: ${reason ?? "see `makegood verify`"}`;
+  return examined("conservation", state === "whole", detail, state === "unknown" ? "warn" : "fail");
 }
 
 type Summary = Awaited<ReturnType<Health["summary"]>>;

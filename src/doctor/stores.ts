@@ -53,8 +53,12 @@ async function examineOneRedis(url: string, { config, dials, attested }: Looking
 
 async function examineHome(config: Config): Promise<Examined[]> {
   if (config.database_url === null || config.recovery_options === false) return [];
-  const { found } = await examinePostgres(config.database_url, homeSchema(config));
-  return lesser(found, "recovery ");
+  try {
+    const { found } = await examinePostgres(config.database_url, homeSchema(config));
+    return lesser(found, "recovery ");
+  } catch (error) {
+    return [examined("recovery store", false, errorText(error), "warn")];
+  }
 }
 
 async function examineOnPostgres({ config, log, dials }: Looking): Promise<Examined[]> {

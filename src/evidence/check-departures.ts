@@ -8,6 +8,7 @@ import { type Departure, departureText } from "./block.ts";
 import { treeOf } from "./departures.ts";
 import { createTree } from "./merkle.ts";
 import { type NoteKey, readNote } from "./notes.ts";
+import type { Origins } from "./origins.ts";
 import { find, type Report } from "./report.ts";
 import { bytes } from "./seal.ts";
 
@@ -27,7 +28,7 @@ export interface Departures {
 interface Parts {
   readonly run: Run;
   readonly s: string;
-  readonly installation: string;
+  readonly origins: Origins;
   readonly keys: readonly NoteKey[];
   readonly report: Report;
   readonly firstSigned: () => Promise<{ readonly firstPos: string } | null>;
@@ -46,7 +47,7 @@ function departureOf(row: Row): Departure & { readonly number: number; readonly 
   return { ...rest, number: Number(number), count: Number(count), root: bytes(root) } as ReturnType<typeof departureOf>;
 }
 
-export function createDepartures({ run, s, installation, keys, report, firstSigned }: Parts): Departures {
+export function createDepartures({ run, s, origins, keys, report, firstSigned }: Parts): Departures {
   const checked = new Map<string, Promise<Departure["kind"] | null>>();
 
   async function check(row: Row): Promise<Departure["kind"] | null> {
@@ -58,7 +59,7 @@ export function createDepartures({ run, s, installation, keys, report, firstSign
       find(report, "departure_wrong", { source: one.source, detail: detail(what) });
       return null;
     };
-    if (text !== departureText(installation, one)) return wrong("it does not agree with its own note");
+    if (text !== departureText(origins.ofDeparture(id), one)) return wrong("it does not agree with its own note");
     if (signed === "bad") return wrong("its signature is not over this text");
     if (keys.length > 0 && signed === "unknown") return wrong("it is signed by a key that is not among the trusted ones");
     // What was sealed under a signature does not leave without one.

@@ -10,9 +10,10 @@ import { BEGINNING, type Block, blockText, hashOf, readBlockText } from "./block
 import { createDepartures, type Departures } from "./check-departures.ts";
 import { rootOf } from "./merkle.ts";
 import { type NoteKey, readNote } from "./notes.ts";
+import { type Origins, originsOf } from "./origins.ts";
 import type { Copied, Outside } from "./outside.ts";
 import { addRange, emptyReport, find, type Range, type Report } from "./report.ts";
-import { bytes, installationOf } from "./seal.ts";
+import { bytes } from "./seal.ts";
 
 export interface VerifyParts {
   readonly home: Home;
@@ -45,7 +46,7 @@ interface Known {
   readonly parts: VerifyParts;
   readonly run: Run;
   readonly s: string;
-  readonly installation: string;
+  readonly origins: Origins;
   readonly departures: Departures;
   readonly report: Report;
   readonly firstSigned: () => Promise<Signed | null>;
@@ -68,11 +69,11 @@ async function firstSignedOf(run: Run, s: string, keys: readonly NoteKey[]): Pro
 export async function verifyPart(parts: VerifyParts, from: VerifyPlace = START): Promise<VerifyPart> {
   const { s } = parts.home;
   const run = parts.home.read("verify evidence");
-  const installation = await installationOf(run, s);
+  const origins = await originsOf(run, s);
   const report = emptyReport();
   const firstSigned = once(() => firstSignedOf(run, s, parts.keys));
-  const departures = createDepartures({ run, s, installation, keys: parts.keys, report, firstSigned });
-  const known: Known = { parts, run, s, installation, departures, report, firstSigned };
+  const departures = createDepartures({ run, s, origins, keys: parts.keys, report, firstSigned });
+  const known: Known = { parts, run, s, origins, departures, report, firstSigned };
   const next = from.phase === "blocks" ? await verifyBlocks(known, from.after) : await findInserted(known, from);
   const [open] = await run(`select ((select count(*) from ${s}.evidence_pending)
     + greatest(0, (select next_pos - 1 from ${s}.evidence_state) - coalesce((select max(last_pos) from ${s}.evidence_block), 0)))::text`);
@@ -142,11 +143,12 @@ const SIGNED = { trusted: "yes", none: "no", bad: "no", unknown: "unknown" } as 
 
 /** Returns how many rows it has. */
 async function verifyBlock(known: Known, block: Stored, copy: string | undefined): Promise<number> {
-  const { parts, installation, report } = known;
+  const { parts, origins, report } = known;
   const { height } = block;
   const foundBefore = report.findings.length + report.more;
   const { text, signed } = readNote(block.note, parts.keys);
-  if (text !== blockText(installation, block) || !hashOf(text).equals(block.hash)) find(report, "block_edited", { height });
+  if (text !== blockText(origins.ofBlock(height), block) || !hashOf(text).equals(block.hash))
+    find(report, "block_edited", { height });
   if (signed === "bad") find(report, "signature_bad", { height });
   else if (parts.keys.length > 0 && signed === "unknown") find(report, "signature_unknown", { height });
   else if (signed === "none" && BigInt((await known.firstSigned())?.height ?? height) < BigInt(height))

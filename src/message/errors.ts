@@ -66,6 +66,10 @@ export const ERROR_CODES = {
   leadership_lost: { status: 409, retryable: true },
   job_not_found: { status: 404, retryable: false },
   archive_not_found: { status: 404, retryable: false },
+  /** MAKEGOOD_STREAMS does not name it. */
+  stream_not_found: { status: 404, retryable: false },
+  /** The stream has no such entry, or not any more. */
+  entry_not_found: { status: 404, retryable: false },
   durable_entries_left: { status: 500, retryable: false },
   invalid_config: { status: 500, retryable: false },
   embedded_failed: { status: 500, retryable: false },

@@ -7,6 +7,7 @@ import { createAddressGuard } from "../sink/address-guard.ts";
 import { checkSink } from "../sink/check-sink.ts";
 import type { Worker } from "../worker/worker.ts";
 import type { Config } from "./config/config.ts";
+import type { DeadStreams } from "./dead-streams.ts";
 import type { SinkCheck } from "./json/topic-json.ts";
 
 /** How often a server asks its store whether it would accept: what /health says is at most this old, and one answer. */
@@ -23,6 +24,8 @@ export interface Kernel {
   /** What stands before every address where another program mounts the API: `/makegood`; absent: nothing. */
   readonly basePath?: string | undefined;
   readonly worker?: Worker | null | undefined;
+  /** Absent: this server has none. */
+  readonly streams?: DeadStreams | undefined;
   draining(): boolean;
   /** Whether a topic that a file or code declared may be deleted all the same, because nobody declares it any more. */
   abandoned(topic: string): Promise<boolean>;

@@ -1,6 +1,6 @@
 /** One process with everything: the API, the dispatcher and maintenance on one store. It never touches signals. */
 
-import type { RetentionOptions } from "../create/maintenance-jobs.ts";
+import { type RetentionOptions, retentionFaults } from "../create/maintenance-jobs.ts";
 import { createMakegood, type Makegood, type MakegoodOptions } from "../create.ts";
 import type { ArchivedClass } from "../maintenance/retention-classes.ts";
 import { errorText } from "../message/errors.ts";
@@ -16,6 +16,7 @@ import type { StopOptions } from "../worker/worker.ts";
 import { createApp } from "./app.ts";
 import { type Config, shownConfig, storeText } from "./config/config.ts";
 import { AUDIT_KEPT_DAYS, DAY_MS } from "./config/settings.ts";
+import { deadStreamsOf } from "./dead-streams.ts";
 import { evidenceOptions } from "./evidence-options.ts";
 import { kernelOf, PROBE_MS } from "./kernel.ts";
 import { listen, type Timeouts } from "./listen.ts";
@@ -88,7 +89,8 @@ export async function startServer({ config, clock = systemClock, ...options }: S
   mg.watch.often(PROBE_MS);
   sayWhatIsKept(config, mg, log);
   let draining = false;
-  const kernel = kernelOf({ config, mg, log, clock, worker, draining: () => draining });
+  const streams = deadStreamsOf(config, mg);
+  const kernel = kernelOf({ config, mg, log, clock, worker, streams, draining: () => draining });
   const { host, port, tokens } = config;
   const app = createApp({ kernel, tokens, anonymous: "local", hosts: { bound: host, names: config.hosts } });
   undo.push(app.close);
@@ -129,6 +131,9 @@ export function makegoodOptions(config: Config, store: Store, clock: Clock): Mak
     log: "silent",
   };
 }
+
+/** What a start would refuse. */
+export const retentionProblems = (config: Config): string[] => retentionFaults(retentionOptions(config));
 
 function retentionOptions(config: Config): RetentionOptions {
   const ms = (days: number | "forever"): number | null => (days === "forever" ? null : days * DAY_MS);

@@ -1,5 +1,5 @@
 /**
- * Everything of a store that is not settled, in one file: topics, and each message as it stands. The store must be at rest, so that no message
+ * Everything of a store that is not settled, in one file: topics, each message as it stands, and records where it has them. The store must be at rest, so that no message
  * is delivered here after it was written there; what is at rest and how it is told is said in `whyAtWork`.
  */
 import { resolve } from "node:path";
@@ -7,7 +7,9 @@ import { MakegoodError } from "../message/errors.ts";
 import { CARRIERS, holdsCredential, type SinkConfig, type TopicRecord } from "../message/topic.ts";
 import type { Clock } from "../platform/clock.ts";
 import { type MovableMessage, movableOf } from "../store/movable.ts";
+import { RECORD_KINDS, type RecordKind } from "../store/movable-records.ts";
 import type { Store } from "../store/store.ts";
+import { RecordWriter } from "./export-records.ts";
 import { type Closing, FORMAT, messageText, type TopicLine } from "./format.ts";
 import { checkFile } from "./read-file.ts";
 import { Sums } from "./sums.ts";
@@ -20,6 +22,8 @@ export interface ExportOptions {
   readonly all: boolean;
   readonly live: boolean;
   readonly secrets: boolean;
+  /** Kinds of records that are left out. */
+  readonly without?: readonly RecordKind[] | undefined;
   /** How many messages cannot be read. */
   readonly unreadable: number;
   readonly progress?: ((done: number) => void) | undefined;
@@ -44,6 +48,9 @@ export async function exportStore(options: ExportOptions): Promise<Exported> {
   await writer.add({ makegood_export: FORMAT, made_at: madeAt.toISOString(), store: store.traits.name, all, live, secrets });
   const topics = (await store.topics.list()).map((topic) => topicLine(topic, secrets));
   for (const topic of topics) await writer.add({ topic });
+  const kinds = RECORD_KINDS.filter((kind) => !options.without?.includes(kind));
+  const records = await RecordWriter.of(store, kinds, all, writer);
+  await records?.write("first");
   const sums = new Sums();
   let inFlight = 0;
   let after: string | undefined;
@@ -58,10 +65,13 @@ export async function exportStore(options: ExportOptions): Promise<Exported> {
     }
     after = page.next ?? undefined;
   } while (after !== undefined);
-  await writer.end({ topics: topics.length, messages: sums.count, hash: sums.hash, sums: sums.list(), unreadable });
+  await records?.write("last");
+  const written = { topics: topics.length, messages: sums.count, hash: sums.hash, sums: sums.list(), unreadable };
+  await writer.end({ ...written, records: records?.sums() ?? [] });
   // As it is on the disk now, and as the store is now.
   const { closing } = await checkFile(writer.part);
   if (!live) await refuseAtWork(store, sums, all);
+  if (!live) await records?.refuseChanged();
   await writer.giveName();
   const missing = Object.fromEntries(
     topics.flatMap((one) => (one.missing.length > 0 ? [[one.definition.name, one.missing]] : [])),

@@ -1,15 +1,18 @@
 /**
- * The file between two stores: one JSON text a line. First what it is, then topics, then messages, last the sums and the hash of every byte
- * before; without that last line, or with a byte changed, it is not read at all.
+ * The file between two stores: one JSON text a line. First what it is, then topics, then tables of records with their rows, messages, what of
+ * records belongs to messages, last the sums and the hash of every byte before; without that last line, or with a byte changed, it is not
+ * read at all. Format 1 had no records.
  */
 import type { AttemptRecord, ProvenanceRecord } from "../message/message.ts";
 import type { TopicRecord } from "../message/topic.ts";
 import type { MovableMessage } from "../store/movable.ts";
+import type { RecordKind, RecordTable } from "../store/movable-records.ts";
 
-export const FORMAT = 1;
+export const FORMAT = 2;
+export const FORMATS: readonly unknown[] = [1, FORMAT];
 
 export interface Header {
-  readonly makegood_export: typeof FORMAT;
+  readonly makegood_export: 1 | typeof FORMAT;
   readonly made_at: string;
   /** The kind of store that it came from. */
   readonly store: string;
@@ -35,6 +38,14 @@ export interface Sum {
   readonly hash: string;
 }
 
+/** Of one table of records. */
+export interface RecordSum {
+  readonly kind: RecordKind;
+  readonly table: string;
+  readonly count: number;
+  readonly hash: string;
+}
+
 export interface Closing {
   readonly topics: number;
   readonly messages: number;
@@ -43,11 +54,20 @@ export interface Closing {
   readonly sums: readonly Sum[];
   /** Messages of the store that could not be read and are not in the file. */
   readonly unreadable: number;
+  /** Absent in format 1. */
+  readonly records?: readonly RecordSum[];
   /** Of every byte before this line. */
   readonly sha256: string;
 }
 
-export type Line = { readonly topic: TopicLine } | { readonly message: unknown } | { readonly end: Closing } | Header;
+/** A row is one of the table that was named last, as JSON text: its numbers are larger than those of JavaScript. */
+export type Line =
+  | Header
+  | { readonly topic: TopicLine }
+  | { readonly table: RecordTable }
+  | { readonly row: string }
+  | { readonly message: unknown }
+  | { readonly end: Closing };
 
 type Fields<T> = readonly (keyof T & string)[];
 

@@ -5,15 +5,20 @@
 import { MakegoodError } from "../message/errors.ts";
 import type { TopicDefinition } from "../message/topic.ts";
 import { type Movable, type MovableMessage, movableOf, type PutResult } from "../store/movable.ts";
+import type { RecordKind, RecordTable } from "../store/movable-records.ts";
 import type { Store } from "../store/store.ts";
+import { eachBatch } from "./batches.ts";
 import { FIXED, messageText, type Sum, type TopicLine } from "./format.ts";
-import { checkFile, type Item, type ReadFile, readItems } from "./read-file.ts";
+import { type ImportedRecords, planRecords } from "./import-records.ts";
+import { checkFile, readItems } from "./read-file.ts";
 import { Sums } from "./sums.ts";
 
 export interface ImportOptions {
   readonly store: Store;
   readonly path: string;
   readonly dryRun: boolean;
+  /** Kinds of records that stay in the file. */
+  readonly without?: readonly RecordKind[] | undefined;
   readonly progress?: ((step: "checked" | "put" | "compared", done: number) => void) | undefined;
 }
 
@@ -48,10 +53,11 @@ export interface ImportedFile extends Record<PutResult["kind"], number> {
   readonly contradictions: readonly { readonly id: string; readonly there: string }[];
   /** Null in a dry run. */
   readonly compared: Compared | null;
+  /** By table; in a dry run as they stand before. */
+  readonly records: readonly ImportedRecords[];
   readonly whole: boolean;
 }
 
-const BATCH = { messages: 200, bytes: 4_194_304 };
 const NAMED_MAX = 20;
 
 export async function importFile(options: ImportOptions): Promise<ImportedFile> {
@@ -59,17 +65,22 @@ export async function importFile(options: ImportOptions): Promise<ImportedFile> 
   const movable = movableOf(store);
   if (!movable) throw new MakegoodError("action_refused", `nothing can be imported into a ${store.traits.name} store`);
   const { closing } = await checkFile(path, (done) => progress?.("checked", done));
+  const plan = await planRecords(store, path, closing, options.without ?? []);
   const topics = await putTopics(store, path, dryRun);
   const tally: Tally = { put: 0, present: 0, duplicate: 0, conflict: 0, contradictions: [], elsewhere: new Set() };
-  await eachBatch(path, async (batch, done) => {
+  const messages = async (batch: readonly MovableMessage[], done: number) => {
     await (dryRun ? wouldPut(movable, batch, tally) : put(movable, batch, tally));
     progress?.("put", done);
-  });
+  };
+  const table = async (one: RecordTable) => plan?.prepare(one);
+  const rows = async (one: RecordTable, batch: readonly string[]) => plan?.put(one, batch);
+  await eachBatch(path, dryRun ? { messages } : { messages, table, rows });
   const compared = dryRun ? null : await compare(movable, path, tally.elsewhere, (done) => progress?.("compared", done));
+  const records = (await plan?.compare(path)) ?? [];
   const { elsewhere, contradictions, ...counts } = tally;
-  const found = compared ? compared.absent + compared.wrong === 0 : true;
-  const whole = found && tally.conflict === 0;
-  return { messages: closing.messages, hash: closing.hash, topics, ...counts, contradictions, compared, whole };
+  const isThere = ({ absent, wrong }: Pick<Compared, "absent" | "wrong">) => absent + wrong === 0;
+  const whole = tally.conflict === 0 && (dryRun || [...records, ...(compared ? [compared] : [])].every(isThere));
+  return { messages: closing.messages, hash: closing.hash, topics, ...counts, contradictions, compared, records, whole };
 }
 
 interface Tally extends Record<PutResult["kind"], number> {
@@ -95,35 +106,6 @@ async function wouldPut(movable: Movable, batch: readonly MovableMessage[], tall
   for (const one of batch) {
     const known = there.get(one.id);
     note(tally, one, { kind: !known ? "put" : known.payload === one.payload ? "present" : "conflict", id: one.id });
-  }
-}
-
-/** The file once more, by batches; what it says at its end must be what was checked before. */
-async function eachBatch(
-  path: string,
-  work: (batch: readonly MovableMessage[], done: number) => Promise<void>,
-): Promise<ReadFile> {
-  const items = readItems(path);
-  let batch: MovableMessage[] = [];
-  let bytes = 0;
-  let done = 0;
-  const send = async () => {
-    done += batch.length;
-    if (batch.length > 0) await work(batch, done);
-    batch = [];
-    bytes = 0;
-  };
-  for (;;) {
-    const next: IteratorResult<Item, ReadFile> = await items.next();
-    if (next.done) {
-      await send();
-      return next.value;
-    }
-    if (!("message" in next.value)) continue;
-    const { message } = next.value;
-    bytes += message.payload.length;
-    batch.push(message);
-    if (batch.length >= BATCH.messages || bytes >= BATCH.bytes) await send();
   }
 }
 
@@ -174,7 +156,7 @@ async function compare(
 ): Promise<Compared> {
   const sums = new Sums();
   const found = { same: 0, movedOn: 0, absent: 0, wrong: 0 };
-  await eachBatch(path, async (batch, done) => {
+  const messages = async (batch: readonly MovableMessage[], done: number) => {
     const expected = batch.filter(({ id }) => !elsewhere.has(id));
     const there = new Map((await movable.find(expected.map(({ id }) => id))).map((one) => [one.id, one]));
     for (const one of expected) {
@@ -186,6 +168,7 @@ async function compare(
       else found.wrong++;
     }
     progress(done);
-  });
+  };
+  await eachBatch(path, { messages });
   return { ...found, hash: sums.hash, sums: sums.list() };
 }

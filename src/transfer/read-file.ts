@@ -7,13 +7,17 @@ import { createReadStream } from "node:fs";
 import { MakegoodError } from "../message/errors.ts";
 import { isObject } from "../message/json.ts";
 import type { MovableMessage } from "../store/movable.ts";
-import { type Closing, FORMAT, type Header, messageOf, type TopicLine } from "./format.ts";
-import { Sums } from "./sums.ts";
+import type { RecordTable } from "../store/movable-records.ts";
+import { type Closing, FORMATS, type Header, messageOf, type TopicLine } from "./format.ts";
+import { RecordSums, Sums } from "./sums.ts";
 
 /** A payload of a megabyte, each byte of it escaped, and its history. */
 const LINE_BYTES_MAX = 64 * 1_048_576;
 
-export type Item = { readonly topic: TopicLine } | { readonly message: MovableMessage };
+export type Item =
+  | { readonly topic: TopicLine }
+  | { readonly table: RecordTable; readonly row: string | null }
+  | { readonly message: MovableMessage };
 
 export interface ReadFile {
   readonly header: Header;
@@ -55,17 +59,19 @@ function parse(path: string, line: Buffer, number: number): Record<string, unkno
 }
 
 function headerOf(path: string, value: Record<string, unknown>): Header {
-  if (value.makegood_export === FORMAT) return value as unknown as Header;
+  if (FORMATS.includes(value.makegood_export)) return value as unknown as Header;
   if (typeof value.makegood_export !== "number") throw refuse(path, "its first line says something else");
-  throw refuse(path, `it has format ${value.makegood_export}, and this version reads ${FORMAT}`);
+  throw refuse(path, `it has format ${value.makegood_export}, and this version reads ${FORMATS.join(" and ")}`);
 }
 
-/** Every topic and message, in the order of the file; returns what its first and last lines say. Checks all of it on the way. */
+/** Every topic, row and message, in the order of the file, and each table once before its rows; returns what its first and last lines say. Checks all of it on the way. */
 export async function* readItems(path: string): AsyncGenerator<Item, ReadFile> {
   const sha = createHash("sha256");
   const sums = new Sums();
+  const records = new RecordSums();
   let header: Header | undefined;
   let closing: Closing | undefined;
+  let table: RecordTable | undefined;
   let topics = 0;
   let number = 0;
   for await (const line of linesOf(path)) {
@@ -78,6 +84,14 @@ export async function* readItems(path: string): AsyncGenerator<Item, ReadFile> {
     } else if (value.topic !== undefined) {
       topics++;
       yield { topic: value.topic as TopicLine };
+    } else if (value.table !== undefined) {
+      table = value.table as RecordTable;
+      records.begin(table);
+      yield { table, row: null };
+    } else if (typeof value.row === "string") {
+      if (!table) throw refuse(path, `line ${number} belongs to no table`);
+      records.add(table, value.row);
+      yield { table, row: value.row };
     } else {
       const message = messageOf(value.message);
       sums.add(message);
@@ -88,8 +102,8 @@ export async function* readItems(path: string): AsyncGenerator<Item, ReadFile> {
   if (!header) throw refuse(path, "it is empty");
   if (!closing) throw refuse(path, "its last line is missing, so it was cut off");
   if (closing.sha256 !== sha.digest("hex")) throw refuse(path, "it was changed after it was written");
-  const found = JSON.stringify([topics, sums.count, sums.hash, sums.list()]);
-  if (found !== JSON.stringify([closing.topics, closing.messages, closing.hash, closing.sums]))
+  const found = JSON.stringify([topics, sums.count, sums.hash, sums.list(), records.list()]);
+  if (found !== JSON.stringify([closing.topics, closing.messages, closing.hash, closing.sums, closing.records ?? []]))
     throw refuse(path, "its sums are not those of its lines");
   return { header, closing };
 }

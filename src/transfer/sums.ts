@@ -4,42 +4,74 @@
  */
 import { hash } from "node:crypto";
 import type { MovableMessage } from "../store/movable.ts";
-import type { Sum } from "./format.ts";
+import type { RecordTable } from "../store/movable-records.ts";
+import type { RecordSum, Sum } from "./format.ts";
 
 const MODULUS = 2n ** 128n;
 const HEX_DIGITS = 32;
 
-const hexOf = (sum: bigint): string => sum.toString(16).padStart(HEX_DIGITS, "0");
-
-export class Sums {
-  readonly #parts = new Map<string, { count: number; sum: bigint }>();
-  #count = 0;
+/** A set of texts, in any order. */
+class SetSum {
+  count = 0;
   #sum = 0n;
 
-  add({ id, payload, topic, tenantId, status, resolution }: MovableMessage): void {
-    const one = BigInt(`0x${hash("sha256", `${id} ${hash("sha256", payload, "hex")}`, "hex").slice(0, HEX_DIGITS)}`);
-    const name = JSON.stringify([topic, tenantId, resolution === null ? status : `${status} ${resolution}`]);
-    const part = this.#parts.get(name) ?? { count: 0, sum: 0n };
-    this.#parts.set(name, { count: part.count + 1, sum: (part.sum + one) % MODULUS });
-    this.#count++;
-    this.#sum = (this.#sum + one) % MODULUS;
-  }
-
-  get count(): number {
-    return this.#count;
+  add(text: string): void {
+    this.count++;
+    this.#sum = (this.#sum + BigInt(`0x${hash("sha256", text, "hex").slice(0, HEX_DIGITS)}`)) % MODULUS;
   }
 
   get hash(): string {
-    return hexOf(this.#sum);
+    return this.#sum.toString(16).padStart(HEX_DIGITS, "0");
+  }
+}
+
+const sumIn = (sums: Map<string, SetSum>, name: string): SetSum => {
+  const sum = sums.get(name) ?? new SetSum();
+  sums.set(name, sum);
+  return sum;
+};
+
+export class Sums {
+  readonly #parts = new Map<string, SetSum>();
+  readonly #all = new SetSum();
+
+  add({ id, payload, topic, tenantId, status, resolution }: MovableMessage): void {
+    const one = `${id} ${hash("sha256", payload, "hex")}`;
+    sumIn(this.#parts, JSON.stringify([topic, tenantId, resolution === null ? status : `${status} ${resolution}`])).add(one);
+    this.#all.add(one);
+  }
+
+  get count(): number {
+    return this.#all.count;
+  }
+
+  get hash(): string {
+    return this.#all.hash;
   }
 
   /** In the order of their names. */
   list(): Sum[] {
-    const names = [...this.#parts.keys()].sort();
-    return names.map((name) => {
+    const parts = [...this.#parts].sort(([a], [b]) => (a < b ? -1 : 1));
+    return parts.map(([name, { count, hash: sum }]) => {
       const [topic, tenant_id, status] = JSON.parse(name) as [string, string | null, string];
-      const { count, sum } = this.#parts.get(name) as { count: number; sum: bigint };
-      return { topic, tenant_id, status, count, hash: hexOf(sum) };
+      return { topic, tenant_id, status, count, hash: sum };
     });
+  }
+}
+
+/** Rows of records, by table, in the order in which the tables came. */
+export class RecordSums {
+  readonly #tables = new Map<RecordTable, SetSum>();
+
+  begin(table: RecordTable): void {
+    this.#tables.set(table, new SetSum());
+  }
+
+  add(table: RecordTable, row: string): void {
+    this.#tables.get(table)?.add(row);
+  }
+
+  list(): RecordSum[] {
+    return [...this.#tables].map(([{ kind, name: table }, { count, hash: sum }]) => ({ kind, table, count, hash: sum }));
   }
 }

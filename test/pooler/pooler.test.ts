@@ -6,7 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createMakegood, topic } from "../../src/index.ts";
-import { createConnection, createPostgresStore } from "../../src/store/postgres/index.ts";
+import { createConnection, createPostgresStore, examinePostgres } from "../../src/store/postgres/index.ts";
 import { type PgBouncer, startPgBouncer } from "../support/pgbouncer.ts";
 import { databaseUrl, dropSchema, freshSchema } from "../support/postgres.ts";
 
@@ -45,6 +45,14 @@ describe("behind PgBouncer in transaction mode", () => {
       and name not in ('application_name', 'client_encoding', 'DateStyle', 'TimeZone', 'standard_conforming_strings')`,
     "temporary tables": "select relname from pg_class where relpersistence = 't'",
   };
+
+  it("doctor says that there is one", async () => {
+    const { found } = await examinePostgres(pooled, schema);
+    expect(found.find(({ name }) => name === "pooler")).toMatchObject({
+      status: "warn",
+      detail: expect.stringContaining("in between"),
+    });
+  });
 
   it("a connection knows whether it is direct", async () => {
     for (const [url, direct] of [

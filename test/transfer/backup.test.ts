@@ -9,6 +9,8 @@ import { createPostgresStore, startEmbedded } from "../../src/store/postgres/ind
 import { definition, newMessage, PLAIN } from "../../src/testing/store-conformance/fixtures.ts";
 import { verbs } from "../../src/testing/store-conformance/scene.ts";
 import { makegood, removeWorkspaces, running, workspace } from "../cli/support.ts";
+import { startableDist } from "../support/build.ts";
+import { startShell } from "../support/processes.ts";
 
 afterAll(removeWorkspaces);
 
@@ -39,7 +41,20 @@ it("a backup under load holds all that was accepted before it began", { timeout:
   while (!(await begun()) && killed.child.exitCode === null) await new Promise((resolve) => setTimeout(resolve, 5));
   await killed.stop("SIGKILL");
   expect((await readdir(cwd)).includes("killed")).toBe(false);
-  await expect(makegood(cwd, ["restore", "killed", "--dry-run"])).resolves.toMatchObject({ code: 1 });
+  // Neither under its name nor under that of its unfinished part.
+  const left = (await readdir(cwd)).filter((name) => name.startsWith("killed.part-"));
+  expect(left).toHaveLength(1);
+  for (const name of ["killed", ...left])
+    expect((await makegood(cwd, ["restore", name, "--dry-run"])).stderr).toMatch(
+      /is not a whole backup: it has no manifest\.json/,
+    );
+
+  // A file system of 2 MiB in a namespace of its own: less than a data directory has.
+  const small = `mkdir -p full && mount -t tmpfs -o size=2m none full && ("$0" "$1" backup full/copy || true) && ls -A full`;
+  const stage = `exec unshare --mount --propagation private ${process.geteuid?.() === 0 ? "" : "--user --map-root-user"} sh -c '${small}' "$@"`;
+  const shell = await startShell(`cd "$0" && ${stage}`, [cwd, process.execPath, join(await startableDist(), "cli/main.js")]);
+  await shell.ended;
+  expect([shell.stderr(), shell.facts]).toEqual([expect.stringMatching(/full\/copy: the disk is full.*Nothing is left/), []]);
 
   const before = [...accepted];
   const made = await makegood(cwd, ["backup", "copy", "--json"]);

@@ -106,7 +106,7 @@ describe("a store in a file", () => {
       flipped,
       Buffer.from(swapped),
       Buffer.concat([bytes, Buffer.from("{}\n")]),
-      Buffer.from(bytes.toString("utf8").replace('"makegood_export":1', '"makegood_export":2')),
+      Buffer.from(bytes.toString("utf8").replace('"makegood_export":2', '"makegood_export":3')),
       Buffer.alloc(0),
     ];
     for (const [i, text] of broken.entries()) {

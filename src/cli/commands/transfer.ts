@@ -1,13 +1,16 @@
 /** `makegood export` and `makegood import`: everything of a store in one file, and back into any store. Always on the store itself. */
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
-import { Option } from "commander";
+import { InvalidArgumentError, Option } from "commander";
 import { systemClock } from "../../platform/clock.ts";
 import { openStore } from "../../server/open-store.ts";
+import { RECORD_KINDS, type RecordKind } from "../../store/movable-records.ts";
 import type { RedisStore } from "../../store/redis/index.ts";
 import type { Store } from "../../store/store.ts";
 import { type Exported, exportStore, whyAtWork } from "../../transfer/export-store.ts";
+import type { RecordSum } from "../../transfer/format.ts";
 import { type ImportedFile, importFile } from "../../transfer/import-file.ts";
+import type { ImportedRecords } from "../../transfer/import-records.ts";
 import type { Access, AddCommand, CommandContext } from "../conversation.ts";
 import { complain, EXIT, type ExitCode, type Io, Stop, say, tell } from "../io.ts";
 import { refuseNowhere, warnings } from "../local.ts";
@@ -15,16 +18,28 @@ import { refuseNowhere, warnings } from "../local.ts";
 const STORE = () => new Option("--store <engine>", "instead of MAKEGOOD_STORE").choices(["postgres", "redis"]);
 const FILE_NAME = "makegood-export.ndjson";
 
-type ExportFlags = Readonly<Partial<Record<"all" | "live" | "secrets" | "dryRun", true>> & { store?: string }>;
+const WITHOUT = () =>
+  new Option("--without <kinds>", `leave records out, of: ${RECORD_KINDS.join(",")}`).argParser((given: string) => {
+    const kinds = given.split(",").map((one) => one.trim());
+    const unknown = kinds.find((one) => !RECORD_KINDS.some((kind) => kind === one));
+    if (unknown !== undefined) throw new InvalidArgumentError(`${unknown} is none of ${RECORD_KINDS.join(", ")}`);
+    return kinds as RecordKind[];
+  });
+
+interface ExportFlags extends Readonly<Partial<Record<"all" | "live" | "secrets" | "dryRun", true>>> {
+  readonly store?: string;
+  readonly without?: readonly RecordKind[];
+}
 
 const exporting: AddCommand = (program, run) =>
   program
     .command("export <path>")
-    .description("write topics and every message that is not settled to a file (or into a directory), as they stand")
+    .description("write topics, every message that is not settled, recovery, audit and usage to a file (or into a directory)")
     .option("--all", "also what was delivered, resolved or discarded, so that its keys go on protecting")
     .option("--secrets", "also the secrets of sinks; without it they are named as missing")
     .option("--live", "although workers are at work: a copy to look at, not to move with")
     .option("--dry-run", "say what would be written and whether the store is at rest")
+    .addOption(WITHOUT())
     .addOption(STORE())
     .action((path: string, flags: ExportFlags) => run((context) => exportTo(context, path, flags), on(flags)));
 
@@ -35,13 +50,14 @@ const importing: AddCommand = (program, run) =>
     .option("--dlq-port", "the settlement port's entries, terminal records and quarantine, in the Redis of REDIS_URL")
     .option("--prefix <prefix>", "the port's prefix", "finn:hounfour:dlq")
     .option("--dry-run", "count, and change nothing")
+    .addOption(WITHOUT())
     .addOption(STORE())
-    .action((file: string | undefined, { prefix, dryRun, store, ...what }) =>
+    .action((file: string | undefined, { prefix, dryRun, store, without, ...what }) =>
       run(async (context) => {
         if ((file === undefined) === (Object.keys(what).length === 0))
           throw new Stop("import what? Give a file of `export`, or --dlq-port");
         if (file === undefined) return (await import("./redis.ts")).importPort(context, { prefix, dryRun });
-        return importFrom(context, file, dryRun === true);
+        return importFrom(context, file, dryRun === true, without);
       }, on({ store })),
     );
 
@@ -72,7 +88,7 @@ function progress({ io, json }: CommandContext, word: string): (done: number) =>
 }
 
 async function exportTo(context: CommandContext, given: string, flags: ExportFlags): Promise<ExitCode> {
-  const { io } = context;
+  const { io, config } = context;
   const found = await stat(given).catch(() => null);
   const path = found?.isDirectory() ? join(given, FILE_NAME) : given;
   if (
@@ -87,13 +103,16 @@ async function exportTo(context: CommandContext, given: string, flags: ExportFla
     if (flags.dryRun) return wouldExport(context, store, all);
     const lost = (await (store as Partial<RedisStore>).quarantined?.())?.found.map(({ id }) => id) ?? [];
     const unreadable = lost.length;
-    const how = { all, live, secrets, unreadable, progress: progress(context, "messages") };
+    const how = { all, live, secrets, unreadable, without: flags.without, progress: progress(context, "messages") };
     const made = await exportStore({ store, path, clock: systemClock, ...how });
     tell(context, { path, live, ...exportedJson(made) }, () => {
       say(io, `${made.messages} messages of ${made.topics} topics are in ${path}; hash ${made.hash}`);
+      for (const [kind, rows] of countsByKind(made.records ?? [])) say(io, `${rows} rows of ${kind}`);
       if (made.inFlight > 0) say(io, `${made.inFlight} were in flight and are written as to be tried again`);
       if (!live) say(io, "start nothing on this store any more: what is in the file would be delivered twice");
     });
+    if (config.store === "redis" && config.database_url !== null)
+      complain(io, "makegood: recovery, audit and usage beside Redis are in DATABASE_URL and not in the file");
     for (const [topic, what] of Object.entries(made.missing))
       complain(io, `makegood: not in the file: ${what.join(", ")} of topic ${topic}`);
     if (live)
@@ -102,6 +121,12 @@ async function exportTo(context: CommandContext, given: string, flags: ExportFla
       complain(io, `makegood: not in the file, because they cannot be read any more: ${lost.slice(0, 20).join(", ")}`);
     return unreadable > 0 ? EXIT.failed : EXIT.ok;
   });
+}
+
+function countsByKind(records: readonly RecordSum[]): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const { kind, count } of records) counts.set(kind, (counts.get(kind) ?? 0) + count);
+  return counts;
 }
 
 const exportedJson = ({ inFlight, ...made }: Exported) => ({ ...made, in_flight: inFlight });
@@ -120,7 +145,12 @@ async function wouldExport(context: CommandContext, store: Store, all: boolean):
   return atWork === null ? EXIT.ok : EXIT.conflict;
 }
 
-async function importFrom(context: CommandContext, path: string, dryRun: boolean): Promise<ExitCode> {
+async function importFrom(
+  context: CommandContext,
+  path: string,
+  dryRun: boolean,
+  without: readonly RecordKind[] | undefined,
+): Promise<ExitCode> {
   if (
     !(await stat(path).then(
       (file) => file.isFile(),
@@ -130,7 +160,7 @@ async function importFrom(context: CommandContext, path: string, dryRun: boolean
     throw new Stop(`${path} is no file`, EXIT.notFound);
   return withStore(context, dryRun ? "look" : "up", async (store) => {
     const far = { checked: progress(context, "checked"), put: progress(context, "put"), compared: progress(context, "compared") };
-    const done = await importFile({ store, path, dryRun, progress: (step, count) => far[step](count) });
+    const done = await importFile({ store, path, dryRun, without, progress: (step, count) => far[step](count) });
     tell(context, importedJson(done, dryRun), () => sayImported(context.io, done, dryRun));
     for (const { id, there } of done.contradictions) complain(context.io, `makegood: ${id} contradicts ${there}, which is there`);
     if (done.conflict > 0) return EXIT.conflict;
@@ -138,9 +168,21 @@ async function importFrom(context: CommandContext, path: string, dryRun: boolean
   });
 }
 
-function importedJson({ compared, contradictions, topics, ...done }: ImportedFile, dryRun: boolean) {
-  const { movedOn, ...rest } = compared ?? { movedOn: 0 };
-  return { ...done, topics, contradictions, compared: compared && { ...rest, moved_on: movedOn }, dry_run: dryRun };
+function importedJson({ compared, contradictions, topics, records, ...done }: ImportedFile, dryRun: boolean) {
+  const wire = <T extends { readonly movedOn: number }>({ movedOn, ...rest }: T) => ({ ...rest, moved_on: movedOn });
+  const found = { compared: compared && wire(compared), records: records.map(wire) };
+  return { ...done, topics, contradictions, ...found, dry_run: dryRun };
+}
+
+/** What is there of each kind, table by table where something is missing. */
+function sayRecords(io: Io, records: readonly ImportedRecords[]): void {
+  for (const [kind, rows] of countsByKind(records)) {
+    const of = records.filter((one) => one.kind === kind);
+    const [same, moved] = [of.reduce((sum, one) => sum + one.same, 0), of.reduce((sum, one) => sum + one.movedOn, 0)];
+    say(io, `${kind}: ${rows} rows, ${same} the same, ${moved} moved on since, ${rows - same - moved} absent or wrong`);
+  }
+  for (const { table, absent, wrong } of records.filter((one) => one.absent + one.wrong > 0))
+    complain(io, `${table}: ${absent} absent, ${wrong} wrong`);
 }
 
 function sayImported(io: Io, done: ImportedFile, dryRun: boolean): void {
@@ -153,6 +195,7 @@ function sayImported(io: Io, done: ImportedFile, dryRun: boolean): void {
   for (const [topic, what] of Object.entries(topics.missing))
     complain(io, `topic ${topic} misses ${what.join(", ")}: put it again with them`);
   if (topics.different.length > 0) complain(io, `topics with another definition, which stays: ${topics.different.join(", ")}`);
+  sayRecords(io, done.records);
   if (!compared) return;
   say(
     io,

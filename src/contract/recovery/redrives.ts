@@ -16,6 +16,7 @@ export const redrivePlan = v.optionals({
   ramp_from: rate().describe("messages a second to begin with; doubles each second"),
   failure_share_max: v.number(0, 1).describe("a group stops by itself when more than this share of it failed; 1: never"),
   failure_min: v.integer(1, messagesMax).describe("and at least so many failed"),
+  concurrency: v.integer(1, messagesMax).describe("so many at most on their way at once; absent: as many as the rate brings"),
   delay_ms: v.integer(0, delayMsMax).describe("send nothing before so many milliseconds have passed"),
 });
 

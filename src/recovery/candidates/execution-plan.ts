@@ -153,6 +153,7 @@ function carefulness(
     failureShareMax: asked.failureShareMax ?? set("failure_share_max"),
     failureMin: asked.failureMin ?? set("failure_min"),
     delayMs: asked.delayMs ?? set("delay_ms") ?? delayMs,
+    concurrency: asked.concurrency,
     generationMax: asked.generationMax,
     seen,
     limit: Math.min(asked.limit ?? messages, messages, messagesMax),

@@ -72,9 +72,12 @@ export function nextStep(plan: RedrivePlan, counts: RedriveCounts, room: Room, b
   if (delayMs > 0) return { step: { kind: "wait", ms: Math.min(LOOK_MS.max, Math.ceil(delayMs)) }, state: before };
   if (room.open === 0) return { step: blocked(plan, counts, room, before, nowMs), state: before };
 
+  const free = (plan.concurrency ?? Number.POSITIVE_INFINITY) - counts.sent;
+  if (free <= 0) return { step: full(plan, counts, before, nowMs), state: before };
+
   const state = refilled(plan, before, plan.canary > 0 && room.healed === 0, nowMs);
   const rate = rateOf(plan, state, nowMs);
-  const most = Math.min(room.open, counts.waiting);
+  const most = Math.min(room.open, counts.waiting, free);
   const wanted = Math.min(quantum(rate), most);
   const n = Math.min(Math.floor(state.tokens + 1e-9), most);
   if (n < wanted) {
@@ -120,6 +123,12 @@ function blocked(plan: RedrivePlan, counts: RedriveCounts, room: Room, before: S
   if (groups <= 1 && reason !== null) return { kind: "stop", reason };
   const first = reason ?? "not known";
   return { kind: "stop", reason: `${failed} of ${groups} groups failed, the others are done; the first: ${first}` };
+}
+
+/** As many are under way as may be: the next goes when one of them has ended. */
+function full({ concurrency }: RedrivePlan, { sent }: RedriveCounts, before: StepState, nowMs: number): Step {
+  if (nowMs - before.lastSentMs < UNKNOWN_MS_MAX) return { kind: "wait", ms: lookMs(before, nowMs) };
+  return { kind: "stop", reason: `${sent} of at most ${concurrency} under way have no known ending after 24 hours` };
 }
 
 function end(counts: RedriveCounts, state: StepState, nowMs: number): Step {

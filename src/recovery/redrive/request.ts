@@ -50,12 +50,14 @@ const PLAN = z.object({
   failureMin: whole(1, messagesMax),
   /** Nothing is sent before so long after it was started. */
   delayMs: whole(0, REDRIVE_LIMITS.delayMsMax),
+  /** So many at most are sent and have no known ending (EV-9); absent: as many as the rate brings. */
+  concurrency: whole(1, messagesMax).optional(),
 });
 export type RedrivePlan = Readonly<z.output<typeof PLAN>>;
 
 export const REDRIVE_DEFAULTS: RedrivePlan = {
   ...{ canary: 5, ratePerSecond: 50, rampFrom: 5 },
-  ...{ failureShareMax: 0.5, failureMin: 10, delayMs: 0 },
+  ...{ failureShareMax: 0.5, failureMin: 10, delayMs: 0, concurrency: undefined },
 };
 
 /** Without a receiver there is no need for a canary or a rate. */

@@ -16,6 +16,7 @@ import { INTERVENTIONS, MESSAGES } from "./messages.ts";
 import { OPERATIONS } from "./operations.ts";
 import { PROBES } from "./probes.ts";
 import { CANDIDATES, GROUPS, NAMES_HINT, REDRIVES } from "./recovery.ts";
+import { STREAMS } from "./streams.ts";
 import { TOPICS } from "./topics.ts";
 import { VERIFY } from "./verify.ts";
 
@@ -83,6 +84,7 @@ const FIRST: Omit<Handlers, keyof typeof RECOVERY> = {
   ...AUDIT,
   ...EVIDENCE,
   ...OPERATIONS,
+  ...STREAMS,
   ...VERIFY,
 };
 

@@ -8,6 +8,7 @@ import type { WithAudit } from "../audit.ts";
 import type { WithConservation } from "../conservation.ts";
 import type { WithHome } from "../home.ts";
 import type { WithMovable } from "../movable.ts";
+import type { WithMovableRecords } from "../movable-records.ts";
 import type { Store, StoreTraits } from "../store.ts";
 import { createPostgresAudit } from "./audit/audit.ts";
 import { ensureMonths, monthsAround } from "./audit/months.ts";
@@ -20,6 +21,7 @@ import { createEnqueue } from "./enqueue.ts";
 import { createHome } from "./home.ts";
 import { KIND_ORDERED } from "./lane-table.ts";
 import { migrateUp, migrationStatus } from "./migrate.ts";
+import { createMovableRecords } from "./move/records.ts";
 import { createOpenLeases } from "./open-leases.ts";
 import { daysAround, ensurePartitions } from "./partitions.ts";
 import { quoteSchema } from "./schema-name.ts";
@@ -53,7 +55,7 @@ export interface PostgresStoreOptions extends ConnectionOptions {
 
 export function createPostgresStore(
   options: PostgresStoreOptions,
-): Store & WithAudit & WithConservation & WithHome & WithMovable {
+): Store & WithAudit & WithConservation & WithHome & WithMovable & WithMovableRecords {
   const schema = options.schema ?? "makegood";
   const s = quoteSchema(schema);
   const clock = options.clock ?? systemClock;
@@ -109,6 +111,7 @@ export function createPostgresStore(
     conservation: createPostgresConservation(db),
     home: createHome(db, { enqueue, intervene, onWork: work }),
     movable: { ...createMovableReads(db), put: createMovablePut(db, work) },
+    records: createMovableRecords(db, schema),
     async open() {
       await connection.open();
       if (options.migrate === "check" || options.migrate === "look") await requireSchema();

@@ -65,6 +65,20 @@ describe("a redrive", () => {
       ).toBe(60);
   });
 
+  it("EV-9: with a concurrency of five sends the sixth when one has ended", async () => {
+    const scene = await createScene();
+    await scene.die(12);
+    const process = start(scene);
+    const quick = { canary: 0, ratePerSecond: 1_000, rampFrom: 1_000 };
+    const { redrive } = await process.startRedrive({ ...REQUEST, ...quick, concurrency: 5 }, ANN);
+    await scene.pass(3_000, () => "nothing");
+    expect(await scene.counts(redrive)).toMatchObject({ status: "running", sent: 5, waiting: 7 });
+    const [first] = (await process.redriveItems(redrive.redriveId, { state: "sent", limit: 1 })).data;
+    await scene.store.intervene({ id: first?.messageId ?? "", action: "resolve", actor: "test", reason: null });
+    await scene.pass(3_000, () => "nothing");
+    expect(await scene.counts(redrive)).toMatchObject({ status: "running", sent: 5, waiting: 6, healed: 1 });
+  });
+
   it("attack 26: into a receiver that is still broken it stops by itself, and most is untouched", async () => {
     const scene = await createScene();
     const ids = await scene.die(100);

@@ -99,11 +99,15 @@ export async function backupEmbedded(options: BackupOptions): Promise<BackupMani
     return manifest;
   } catch (error) {
     await rm(part, { recursive: true, force: true });
-    throw error;
+    throw isFull(error)
+      ? embeddedFailed(`${target}: the disk is full, so there is no backup. Nothing is left of it.`, { target })
+      : error;
   } finally {
     await client.end().catch(() => undefined);
   }
 }
+
+const isFull = (error: unknown): boolean => ["ENOSPC", "EDQUOT"].includes(String((error as NodeJS.ErrnoException).code));
 
 /** The files of the log from the first to the last that the copy needs; all of them must be there. */
 async function segments(pgdata: string, ask: (text: string) => Promise<string>, from: string, to: string): Promise<string[]> {

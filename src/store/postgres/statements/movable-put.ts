@@ -28,6 +28,7 @@ const lastAttempts = "cross join lateral json_array_elements(x.attempted) with o
 /**
  * $1: the messages as JSON, $2: the lanes they name, $3: how many those are. Lanes are kept from being retired until the commit; if one is
  * gone, nothing is written. The numbers of an attempt's lease are below zero here: the order of the attempts, before any lease of this store.
+ * Provenance that came as records (move/tables.ts) is there already, with its numbers and its proof.
  */
 const putSql = (s: string) => `with
   h as materialized (select count(*) = $3::int as ok from (select from ${s}.lane where id = any ($2::int[]) for key share) l),
@@ -55,7 +56,8 @@ const putSql = (s: string) => `with
       (e.a ->> 4)::int, (e.a ->> 5)::timestamptz, e.a ->> 6, e.a ->> 7 from p x ${lastAttempts}),
   v as (insert into ${s}.provenance (at, message_id, actor, action, reason)
     select (e.v ->> 0)::timestamptz, x.id, e.v ->> 1, e.v ->> 2, e.v ->> 3
-    from p x cross join lateral json_array_elements(x.provenance) with ordinality e(v, o) order by x.id, e.o)
+    from p x cross join lateral json_array_elements(x.provenance) with ordinality e(v, o)
+    where not exists (select from ${s}.provenance t where t.message_id = x.id) order by x.id, e.o)
   select null::text, (select ok from h)::text, (select count(*) from n)::text union all select id::text, null, null from m`;
 
 /** $1: ids, $2: hashes of their payloads, $3 to $5: topic, tenant and key (or null) of each. The id that is there, and whether it has that payload. */

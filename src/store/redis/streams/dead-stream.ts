@@ -48,6 +48,15 @@ export interface DeadStreamParts {
   readonly store: Store;
   readonly ids: () => string;
   readonly actor: string;
+  /** Where entries are archived instead of the store, because that is the Redis they are in. */
+  readonly files?: EntryFiles | undefined;
+}
+
+/** Files of entries, in the order of the stream. */
+export interface EntryFiles {
+  /** Those that are in no file yet. */
+  fresh(entries: readonly DeadEntry[]): Promise<DeadEntry[]>;
+  write(entries: readonly DeadEntry[]): Promise<unknown>;
 }
 
 /** How each entry went: `replayed` or `archived`, `skipped` because it was before, or why not. */
@@ -150,6 +159,14 @@ async function each(
   return worked;
 }
 
+async function intoFile(files: EntryFiles, page: readonly DeadEntry[], tally: Tally): Promise<string[]> {
+  const fresh = await files.fresh(page);
+  if (fresh.length > 0) await files.write(fresh);
+  tally.done += fresh.length;
+  tally.skipped += page.length - fresh.length;
+  return page.map(({ id }) => id);
+}
+
 /** All of it, or with `oldest` so many from its beginning; `remove`: what is archived leaves the stream. */
 export async function archiveDead(parts: DeadStreamParts, { oldest = Number.POSITIVE_INFINITY, remove = false } = {}) {
   const { redis, stream } = parts;
@@ -158,7 +175,9 @@ export async function archiveDead(parts: DeadStreamParts, { oldest = Number.POSI
   for (let after: string | undefined; left > 0; ) {
     const page = await readDead(redis, stream, after, Math.min(PAGE, left));
     if (page.length === 0) break;
-    const there = await each(page, tally, async (entry) => (await archiveEntry(parts, entry)) === "archived");
+    const there = parts.files
+      ? await intoFile(parts.files, page, tally)
+      : await each(page, tally, async (entry) => (await archiveEntry(parts, entry)) === "archived");
     if (remove && there.length > 0) removed += Number(await redis.send(stream, ["XDEL", stream, ...there]));
     left -= page.length;
     after = page.at(-1)?.id;

@@ -242,6 +242,31 @@ describe("the plan, step by step", () => {
     expect(measured(at, at.lastSentMs + 60_000)).toBeLessThan(0.01);
   });
 
+  it("EV-9: with a concurrency of five never more are on their way, and each that ends lets the next one go", () => {
+    const plan = { ...PLAN, canary: 0, concurrency: 5 };
+    let at: StepState = { ...firstState(START_MS), rampMs: START_MS - 60_000 };
+    const left = { ...counts({ waiting: 40 }) } as { -readonly [K in keyof RedriveCounts]: RedriveCounts[K] };
+    const most: number[] = [];
+    for (let ms = START_MS, steps = 0; left.waiting > 0 && steps < 10_000; steps++) {
+      const { step, state } = nextStep(plan, left, running(left), at, ms);
+      at = state;
+      if (step.kind === "send") {
+        left.waiting -= step.n;
+        left.sent += step.n;
+        most.push(left.sent);
+        continue;
+      }
+      assert.ok(step.kind === "wait");
+      ms += step.ms;
+      // One ends for each wait, however long.
+      if (left.sent === 5) [left.sent, left.healed] = [left.sent - 1, left.healed + 1];
+    }
+    expect([left.waiting, Math.max(...most)]).toEqual([0, 5]);
+    const five = counts({ waiting: 1, sent: 5 });
+    const stuck = nextStep(plan, five, running(five), firstState(START_MS), START_MS + 24 * 3_600_000);
+    expect(stuck.step).toMatchObject({ kind: "stop", reason: expect.stringContaining("5 of at most 5") });
+  });
+
   it("starts the ramp over after a gap, and a gap is no credit", () => {
     const long = { ...firstState(START_MS), rampMs: START_MS - 60_000, tokens: 4 };
     const left = counts({ waiting: 100, healed: 50 });
