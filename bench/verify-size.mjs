@@ -28,7 +28,7 @@ for (const name of Object.keys(values)) options[name] = Number(values[name]);
 const dist = new URL("../dist/", import.meta.url);
 const { createPostgresStore, startEmbedded } = await import(new URL("store/postgres/index.js", dist));
 const { createMakegood, topic } = await import(new URL("index.js", dist));
-const { headOf } = await import(new URL("store/postgres/conservation/hours.js", dist));
+const { headOf } = await import(new URL("store/shared/sums.js", dist));
 
 const root = mkdtempSync(join(tmpdir(), "makegood-verify-size-"));
 chmodSync(root, 0o755);

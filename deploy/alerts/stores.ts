@@ -1,88 +1,34 @@
 /** Ours: delivery, stores and the ladder, decisions, proof. */
-import { alert, type Group } from "./alert.ts";
+import { type Alert, alert, type Group } from "./alert.ts";
+
+/** 99.9% of what is settled is delivered; what died is what was promised and not kept. */
+const BUDGET = 0.001;
+const died = (window: string) =>
+  `sum(rate(makegood_died_total[${window}])) / (sum(rate(makegood_attempts_total{outcome="delivered"}[${window}])) + sum(rate(makegood_died_total[${window}])))`;
+const burning = (window: string, factor: number) => `${died(window)} > ${+(factor * BUDGET).toFixed(4)}`;
+const ended = (dead: string) => ({
+  'makegood_died_total{topic="a/b"}': dead,
+  'makegood_attempts_total{topic="a/b",outcome="delivered"}': "0+95x500",
+});
+const burn = (name: string, severity: Alert["severity"], factor: number, [long, short]: readonly [string, string]): Alert =>
+  alert(name, severity, "2m", `${burning(long, factor)} and ${burning(short, factor)}`, {
+    summary: `Messages die ${factor} times as fast as 99.9% allows, over ${long} and ${short}`,
+    means:
+      "Of what ends, too much ends as a dead letter: promises are being broken, and it still goes on, because both windows hold.",
+    look: "`makegood groups list --open --order size`: what they die of, the largest first; makegood_died_total by topic says whose receiver it is.",
+    act: "End the cause: the receiver of the largest group, a credential, a schema. Pause the topic (`makegood topics pause <topic>`) where it cannot be mended soon: what waits spends no attempts. Then [redrive the group](../flood-of-dead-letters.md).",
+    over: "The short window is below the threshold; what died is redriven.",
+    fires: { series: ended("0+5x500") },
+    quiet: { series: ended("0x500") },
+  });
 
 export const ours: readonly Group[] = [
   {
     name: "makegood_delivery",
     alerts: [
-      alert(
-        "MakegoodDeliveryBurnFast",
-        "critical",
-        "2m",
-        'sum(rate(makegood_died_total[1h])) / (sum(rate(makegood_attempts_total{outcome="delivered"}[1h])) + sum(rate(makegood_died_total[1h]))) > 0.0144 and sum(rate(makegood_died_total[5m])) / (sum(rate(makegood_attempts_total{outcome="delivered"}[5m])) + sum(rate(makegood_died_total[5m]))) > 0.0144',
-        {
-          summary: "Messages die 14.4 times as fast as 99.9% allows, over 1h and 5m",
-          means:
-            "Of what ends, too much ends as a dead letter: promises are being broken, and it still goes on, because both windows hold.",
-          look: "`makegood groups list --open --order size`: what they die of, the largest first; makegood_died_total by topic says whose receiver it is.",
-          act: "End the cause: the receiver of the largest group, a credential, a schema. Pause the topic (`makegood topics pause <topic>`) where it cannot be mended soon: what waits spends no attempts. Then [redrive the group](../flood-of-dead-letters.md).",
-          over: "The short window is below the threshold; what died is redriven.",
-          fires: {
-            series: {
-              'makegood_died_total{topic="a/b"}': "0+5x500",
-              'makegood_attempts_total{topic="a/b",outcome="delivered"}': "0+95x500",
-            },
-          },
-          quiet: {
-            series: {
-              'makegood_died_total{topic="a/b"}': "0x500",
-              'makegood_attempts_total{topic="a/b",outcome="delivered"}': "0+95x500",
-            },
-          },
-        },
-      ),
-      alert(
-        "MakegoodDeliveryBurnSlow",
-        "critical",
-        "2m",
-        'sum(rate(makegood_died_total[6h])) / (sum(rate(makegood_attempts_total{outcome="delivered"}[6h])) + sum(rate(makegood_died_total[6h]))) > 0.006 and sum(rate(makegood_died_total[30m])) / (sum(rate(makegood_attempts_total{outcome="delivered"}[30m])) + sum(rate(makegood_died_total[30m]))) > 0.006',
-        {
-          summary: "Messages die 6 times as fast as 99.9% allows, over 6h and 30m",
-          means:
-            "Of what ends, too much ends as a dead letter: promises are being broken, and it still goes on, because both windows hold.",
-          look: "`makegood groups list --open --order size`: what they die of, the largest first; makegood_died_total by topic says whose receiver it is.",
-          act: "End the cause: the receiver of the largest group, a credential, a schema. Pause the topic (`makegood topics pause <topic>`) where it cannot be mended soon: what waits spends no attempts. Then [redrive the group](../flood-of-dead-letters.md).",
-          over: "The short window is below the threshold; what died is redriven.",
-          fires: {
-            series: {
-              'makegood_died_total{topic="a/b"}': "0+5x500",
-              'makegood_attempts_total{topic="a/b",outcome="delivered"}': "0+95x500",
-            },
-          },
-          quiet: {
-            series: {
-              'makegood_died_total{topic="a/b"}': "0x500",
-              'makegood_attempts_total{topic="a/b",outcome="delivered"}': "0+95x500",
-            },
-          },
-        },
-      ),
-      alert(
-        "MakegoodDeliveryBurnTicket",
-        "warning",
-        "2m",
-        'sum(rate(makegood_died_total[3d])) / (sum(rate(makegood_attempts_total{outcome="delivered"}[3d])) + sum(rate(makegood_died_total[3d]))) > 0.001 and sum(rate(makegood_died_total[6h])) / (sum(rate(makegood_attempts_total{outcome="delivered"}[6h])) + sum(rate(makegood_died_total[6h]))) > 0.001',
-        {
-          summary: "Messages die 1 times as fast as 99.9% allows, over 3d and 6h",
-          means:
-            "Of what ends, too much ends as a dead letter: promises are being broken, and it still goes on, because both windows hold.",
-          look: "`makegood groups list --open --order size`: what they die of, the largest first; makegood_died_total by topic says whose receiver it is.",
-          act: "End the cause: the receiver of the largest group, a credential, a schema. Pause the topic (`makegood topics pause <topic>`) where it cannot be mended soon: what waits spends no attempts. Then [redrive the group](../flood-of-dead-letters.md).",
-          over: "The short window is below the threshold; what died is redriven.",
-          fires: {
-            series: {
-              'makegood_died_total{topic="a/b"}': "0+5x500",
-              'makegood_attempts_total{topic="a/b",outcome="delivered"}': "0+95x500",
-            },
-          },
-          quiet: {
-            series: {
-              'makegood_died_total{topic="a/b"}': "0x500",
-              'makegood_attempts_total{topic="a/b",outcome="delivered"}': "0+95x500",
-            },
-          },
-        },
-      ),
+      burn("MakegoodDeliveryBurnFast", "critical", 14.4, ["1h", "5m"]),
+      burn("MakegoodDeliveryBurnSlow", "critical", 6, ["6h", "30m"]),
+      burn("MakegoodDeliveryBurnTicket", "warning", 1, ["3d", "6h"]),
       alert(
         "MakegoodOldestPending",
         "warning",
@@ -112,6 +58,7 @@ export const ours: readonly Group[] = [
         act: "Mend the cause, then `makegood messages replay <id> --reason '…'`, or redrive its group; resolve or discard it with a reason where it is not to be sent.",
         over: "No open dead letter of the topic is left.",
       }),
+      // Not 2 alone: from the first probe on, a tenth of a second after it opened, it is half open until it closes.
       alert("MakegoodBreakerOpen", "warning", "5m", "max by (topic) (makegood_breaker_state) > 0", {
         summary: "The breaker of a topic has been open for five minutes",
         means: "The receiver fails; nothing is attempted but a probe now and then, and no attempt is spent.",
@@ -177,6 +124,7 @@ export const ours: readonly Group[] = [
           quiet: { series: { makegood_store_survives: "2x120", makegood_ladder_survives: "1x120" } },
         },
       ),
+      // Not by the counter, whose first value is 1: an increase from nothing is none.
       alert("MakegoodStoreLostData", "critical", "0m", 'max(makegood_findings{what="store_lost_data"}) > 0', {
         summary: "A store lost what it had accepted",
         means:
