@@ -10,7 +10,7 @@ import { DEFAULTS } from "../message/limits.ts";
 import type { Events, MakegoodEvent } from "../observe/events.ts";
 import type { Finding } from "../observe/finding.ts";
 import { within } from "../platform/clock.ts";
-import type { JobTurn, MaintenanceJob } from "../platform/job.ts";
+import { each, type JobTurn, led, type MaintenanceJob } from "../platform/job.ts";
 import { once } from "../platform/once.ts";
 import { type BringOver, createBringOver } from "../recovery/beside/bring-over.ts";
 import { createMirrors } from "../recovery/beside/mirror-sql.ts";
@@ -244,24 +244,13 @@ function createWork(parts: BesideParts, inner: Makegood, standing: Standing, ove
     );
   }
 
-  const each = { where: "each", everyMs: WALK_MS } as const;
+  const [looks, counts] = [step(DEFAULTS.pollMs, 0, look), step(WALK_MS, WALK_SHARE, survey)];
+  const walks = step(WALK_MS, WALK_SHARE, walk);
   const jobs = [
-    {
-      name: "recovery_beside",
-      about: "brings over what this process saw die, and follows what a person did to it",
-      ...{ ...each, hear, run: step(DEFAULTS.pollMs, 0, look) },
-    },
-    {
-      name: "recovery_beside_survey",
-      about: "counts how many dead letters recovery does not know yet",
-      ...{ ...each, run: step(WALK_MS, WALK_SHARE, survey) },
-    },
-    {
-      name: "recovery_beside_walk",
-      about: "compares all dead letters of both stores, and brings over what is missing",
-      ...{ ...each, where: "leader", firstEach: true, run: step(WALK_MS, WALK_SHARE, walk) },
-    },
-  ] satisfies MaintenanceJob[];
+    each("recovery_beside", "brings over what this process saw die, and what a person did to it", WALK_MS, looks, { hear }),
+    each("recovery_beside_survey", "counts how many dead letters recovery does not know yet", WALK_MS, counts),
+    led("recovery_beside_walk", "compares the dead letters of both stores, and brings over what is missing", WALK_MS, walks),
+  ];
   return {
     jobs,
     start: (hold: OpenedRecovery["hold"]) => {
@@ -275,28 +264,24 @@ function createWork(parts: BesideParts, inner: Makegood, standing: Standing, ove
           await worker.stop({ drainMs: STOP_MS });
         };
       });
-      const stop = atWork(parts, inner, jobs);
-      return () =>
-        stop(() => {
-          begin = ready;
-          return rest();
-        });
+      const seldom = inner.watch.often(DEFAULTS.pollMs);
+      // Led in the home: there its writes are, and there their fence is asked.
+      const home = {
+        store: inner.store,
+        owner: `recovery-${parts.ids()}`,
+        name: "recovery_beside",
+        events: quietly(events, "lead"),
+      };
+      const maintenance = startMaintenance({ ...home, clock, random: parts.random, jobs });
+      const stop = async () => {
+        await maintenance.stop();
+        begin = ready;
+        await rest();
+      };
+      return async () => {
+        seldom();
+        await within(clock, stop(), 2 * STOP_MS);
+      };
     },
-  };
-}
-
-/** Returns how to stop, with what is to be stopped last. */
-function atWork({ events, clock, random, ids }: BesideParts, inner: Makegood, jobs: readonly MaintenanceJob[]) {
-  const seldom = inner.watch.often(DEFAULTS.pollMs);
-  // Led in the home: there its writes are, and there their fence is asked.
-  const led = { store: inner.store, owner: `recovery-${ids()}`, name: "recovery_beside", events: quietly(events, "lead") };
-  const maintenance = startMaintenance({ ...led, clock, random, jobs });
-  return async (last: () => Promise<void>): Promise<void> => {
-    seldom();
-    const stop = async () => {
-      await maintenance.stop();
-      await last();
-    };
-    await within(clock, stop(), 2 * STOP_MS);
   };
 }

@@ -19,6 +19,32 @@ export interface MaintenanceJob {
   readonly hear?: ((now: () => void) => () => void) | undefined;
 }
 
+type More = Pick<MaintenanceJob, "hear" | "firstEach">;
+
+/** A job of every process, with nothing more to it than this. */
+export const each = (
+  name: string,
+  about: string,
+  everyMs: number,
+  run: MaintenanceJob["run"],
+  more: More = {},
+): MaintenanceJob => ({
+  ...{ name, about, everyMs, run, ...more },
+  where: "each",
+});
+
+/** A job of one process, which every process does once at its start. */
+export const led = (
+  name: string,
+  about: string,
+  everyMs: number,
+  run: MaintenanceJob["run"],
+  more: More = {},
+): MaintenanceJob => ({
+  ...each(name, about, everyMs, run, more),
+  ...{ where: "leader", firstEach: true },
+});
+
 /** The same job, one run at a time in this process, by the scheduler or by hand: what it keeps between runs is its own. */
 export function inTurn(job: MaintenanceJob): MaintenanceJob {
   let last: Promise<unknown> = Promise.resolve();

@@ -1,6 +1,6 @@
 /** Ends executions, once each: by what became of their messages, never by the answer of a call; as `unknown` where a process died. */
 import { errorText, isMakegoodError } from "../../message/errors.ts";
-import type { MaintenanceJob } from "../../platform/job.ts";
+import { each } from "../../platform/job.ts";
 import type { SentReports } from "../failures/reports-sql.ts";
 import { SYSTEM } from "../provenance.ts";
 import { UNKNOWN_MS_MAX } from "../redrive/next-step.ts";
@@ -177,16 +177,8 @@ export function createCompletion(deps: CandidateDeps) {
   return {
     step,
     jobs: [
-      {
-        name: "recovery_completion",
-        about: "ends executions of candidates by what became of their messages",
-        ...{ everyMs: EVERY_MS, where: "each", hear: moved, run },
-      },
-      {
-        name: "recovery_reopen",
-        about: "suggests again where an execution ended and left dead letters",
-        ...{ everyMs: SWEEP_MS, where: "each", run: sweep },
-      },
-    ] satisfies MaintenanceJob[],
+      each("recovery_completion", "ends executions by what became of their messages", EVERY_MS, run, { hear: moved }),
+      each("recovery_reopen", "suggests again where an execution ended and left dead letters", SWEEP_MS, sweep),
+    ],
   };
 }

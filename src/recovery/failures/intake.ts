@@ -52,13 +52,14 @@ export function createIntake({ recovery, places, joins, settings, joinFailed, re
     return last;
   }
 
-  async function write(incoming: readonly Incoming[], under: Fence | null): Promise<Ingested[]> {
+  async function write(batch: readonly Waiting[]): Promise<Ingested[]> {
+    const incoming = batch.map((one) => one.incoming);
     const { identities, changed } = await places.place(incoming.map(({ failure }) => failure));
     const occurrences = incoming.map(({ failure: _, requestKey, ...rest }, i) => {
       const group = identities[i] as GroupIdentity;
       return { ...rest, group, requestKey: requestKey(group.fingerprint) };
     });
-    const ingested = await recovery.ingest(occurrences, settings, under);
+    const ingested = await recovery.ingest(occurrences, settings, batch[0]?.under ?? null);
     for (const one of ingested) if (one.regression) regressed(one);
     const scopes = new Map(changed);
     // A group that is new may be what an older one has become.
@@ -74,10 +75,7 @@ export function createIntake({ recovery, places, joins, settings, joinFailed, re
   async function settle(batch: readonly Waiting[]): Promise<void> {
     if (batch.length === 0) return;
     try {
-      const ingested = await write(
-        batch.map(({ incoming }) => incoming),
-        batch[0]?.under ?? null,
-      );
+      const ingested = await write(batch);
       for (const [i, { resolve }] of batch.entries()) resolve(ingested[i] as Ingested);
     } catch (error) {
       // A failure that cannot be written does not refuse the others; a store that is away refuses them all.

@@ -2,7 +2,7 @@
 import { errorText } from "../../message/errors.ts";
 import type { Events, MakegoodEvent } from "../../observe/events.ts";
 import type { Clock, Timer } from "../../platform/clock.ts";
-import type { Fence, JobTurn, MaintenanceJob } from "../../platform/job.ts";
+import { each, type Fence, type JobTurn, led } from "../../platform/job.ts";
 import type { Store } from "../../store/store.ts";
 import { INGEST_MAX } from "../candidates/candidate-state.ts";
 import type { Records } from "../records.ts";
@@ -119,21 +119,9 @@ export function createOwnIngest(options: OwnLoopOptions) {
     /** One look; how many were handed in. */
     step: async () => (await handFailing()) + (await handDead()),
     jobs: [
-      {
-        name: "recovery_ingest",
-        about: "puts what died into its groups",
-        ...{ everyMs: pollMs, where: "leader", firstEach: true, hear: isDeath, run: dead },
-      },
-      {
-        name: "recovery_failing",
-        about: "puts what this process saw fail often into its groups, before it dies",
-        ...{ everyMs: FAILING_MS, where: "each", hear: isFailing, run: soon },
-      },
-      {
-        name: "recovery_tidy",
-        about: "joins groups that became one, of failures that this process took in",
-        ...{ everyMs: TIDY_MS, where: "each", run: () => intake.tidy() },
-      },
-    ] satisfies MaintenanceJob[],
+      led("recovery_ingest", "puts what died into its groups", pollMs, dead, { hear: isDeath }),
+      each("recovery_failing", "puts what fails often into its groups before it dies", FAILING_MS, soon, { hear: isFailing }),
+      each("recovery_tidy", "joins groups that became one, of failures that this process took in", TIDY_MS, intake.tidy),
+    ],
   };
 }

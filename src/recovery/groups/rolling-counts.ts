@@ -2,8 +2,8 @@
  * Counts that cost the same at any size: what was added up, and the changes since, which triggers write as rows of their own. Both are read
  * in one statement, so a number is exact at every moment; the job here only keeps the changes few. Two at once add up different ones.
  */
-import type { Fence, JobTurn, MaintenanceJob } from "../../platform/job.ts";
-import type { Home } from "../../store/home.ts";
+import { type JobTurn, led } from "../../platform/job.ts";
+import type { Home, Inside } from "../../store/home.ts";
 import { lockGroups } from "../failures/ingest-sql.ts";
 
 /** Changes of open messages that are not added up yet, by the group that they count in. A lookup each: joined, all groups would be read. */
@@ -33,31 +33,21 @@ export function createRollingCounts(home: Home) {
   const { s } = home;
 
   /** How many changes were taken. */
-  const addOpen = (under: Fence | null): Promise<number> =>
-    home.transaction(
-      "add up open messages",
-      async ({ run }) => {
-        const taken = await run(takeSql(s));
-        if (taken.length === 0) return 0;
-        const groups = taken.map(([id]) => id as string);
-        const { rootOf } = await lockGroups(s, run, groups);
-        const roots = groups.map((id) => rootOf.get(id) ?? id);
-        const text = `update ${s}.recovery_group g set open = g.open + x.n
-          from (select id, sum(n) as n from unnest($1::bigint[], $2::bigint[]) x(id, n) group by id) x where g.id = x.id and x.n <> 0`;
-        await run(text, [roots, taken.map(([, n]) => n)]);
-        return taken.reduce((sum, [, , changes]) => sum + Number(changes), 0);
-      },
-      under,
-    );
+  async function addOpen({ run }: Inside): Promise<number> {
+    const taken = await run(takeSql(s));
+    if (taken.length === 0) return 0;
+    const groups = taken.map(([id]) => id as string);
+    const { rootOf } = await lockGroups(s, run, groups);
+    const roots = groups.map((id) => rootOf.get(id) ?? id);
+    const text = `update ${s}.recovery_group g set open = g.open + x.n
+      from (select id, sum(n) as n from unnest($1::bigint[], $2::bigint[]) x(id, n) group by id) x where g.id = x.id and x.n <> 0`;
+    await run(text, [roots, taken.map(([, n]) => n)]);
+    return taken.reduce((sum, [, , changes]) => sum + Number(changes), 0);
+  }
 
   async function addUp(signal?: AbortSignal, { fence }: Pick<JobTurn, "fence"> = { fence: null }): Promise<void> {
-    while ((await addOpen(fence)) >= BATCH) if (signal?.aborted) return;
+    while ((await home.transaction("add up open messages", addOpen, fence)) >= BATCH) if (signal?.aborted) return;
     await home.transaction("add up counts", ({ run }) => run(tidySql(s)), fence);
   }
-  const addUpJob: MaintenanceJob = {
-    name: "recovery_counts",
-    about: "adds up the changes of recovery's counts, so that they stay quick to read",
-    ...{ everyMs: EVERY_MS, where: "leader", firstEach: true, run: addUp },
-  };
-  return { addUp, addUpJob };
+  return { addUp, addUpJob: led("recovery_counts", "adds up counts, so that they are quick to read", EVERY_MS, addUp) };
 }

@@ -1,5 +1,5 @@
 /** Carries redrives out: a job of each process, each under a lease, so that a killed process's are continued by another. */
-import type { Fence, JobTurn, MaintenanceJob } from "../../platform/job.ts";
+import { each, type Fence, type JobTurn, led } from "../../platform/job.ts";
 import { everyPage } from "../pages.ts";
 import { hold, leave, partsOf, work } from "./claimed-redrive.ts";
 import { announce, redriveLine } from "./redrive.ts";
@@ -75,17 +75,9 @@ export function createRunner(deps: RedriveDeps) {
     }
   }
 
-  const jobs: readonly MaintenanceJob[] = [
-    {
-      name: "redrives",
-      about: "takes the next step of each redrive that is due",
-      ...{ everyMs: settings.pollMs, where: "each", run, hear },
-    },
-    {
-      name: "redrives_tidy",
-      about: "cancels forgotten dry runs, and resolves originals whose copies were delivered after all",
-      ...{ everyMs: TIDY_MS, where: "leader", firstEach: true, run: tidy },
-    },
+  const jobs = [
+    each("redrives", "takes the next step of each redrive that is due", settings.pollMs, run, { hear }),
+    led("redrives_tidy", "cancels forgotten dry runs, and resolves what a copy delivered after all", TIDY_MS, tidy),
   ];
 
   return {
@@ -100,11 +92,7 @@ export function createRunner(deps: RedriveDeps) {
 }
 
 /** A list that was frozen long ago says little about today. */
-async function cancelForgotten(
-  { recovery: { redrives }, events, owner }: RedriveDeps,
-  beforeMs: number,
-  under: Fence | null,
-): Promise<void> {
+async function cancelForgotten({ recovery: { redrives }, events, owner }: RedriveDeps, beforeMs: number, under: Fence | null) {
   const change = { from: ["planned"], status: "cancelled", reason: "nobody resumed this dry run in time" } as const;
   for await (const page of everyPage((at) => redrives.list({ status: "planned", ...at }))) {
     for (const redrive of page.filter(({ createdAt }) => createdAt.getTime() <= beforeMs)) {

@@ -252,8 +252,8 @@ export const PLANTED: readonly Defect[] = [
     edits: [
       {
         file: "src/maintenance/jobs/prune-settled.ts",
-        find: "store.prune({ keptMs, deadKeptMs,",
-        replace: "store.prune({ keptMs: keptMs / 10, deadKeptMs,",
+        find: "const count = await store.prune({ keptMs, deadKeptMs,",
+        replace: "const count = await store.prune({ keptMs: keptMs / 10, deadKeptMs,",
       },
     ],
   },
