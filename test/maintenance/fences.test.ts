@@ -124,7 +124,10 @@ describe("a leader that SIGSTOP freezes past its lease, and a second process", (
     if (which.seedFirst) await which.seed(scene);
     const first = await start(which.freezeAt);
     await leads(first);
-    if (!which.seedFirst) await which.seed(scene);
+    if (!which.seedFirst) {
+      await first.fact(({ type, name }) => type === "ran" && name === which.job);
+      await which.seed(scene);
+    }
     await first.fact(({ type }) => type === "frozen");
     // In a soak its lease runs out by itself; here the row says that it has.
     if (process.env.MAKEGOOD_SOAK !== "1")

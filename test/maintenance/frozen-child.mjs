@@ -26,7 +26,10 @@ pg.Client.prototype.query = function freezing(...args) {
   return query.apply(this, args);
 };
 
+const ran = new Set();
 const onEvent = (event) => {
+  if (event.type === "job" && !ran.has(event.name)) say({ type: "ran", name: event.name });
+  if (event.type === "job") ran.add(event.name);
   if (event.type === "job" && event.result !== "done") say({ type: "job", name: event.name, result: event.result });
   if (event.type === "lifecycle" && event.what === "leader") say({ type: "leads", name: event.detail.name });
 };
