@@ -135,11 +135,14 @@ describe("alerts, from the fault to the notice", PATIENT, () => {
     const id = await deadLetter(stage);
     const fired = await seen(stage.watched, "MakegoodDeadLetterOpen", async () => {
       const asked = Object.values(printedDashboards).flatMap((print) => queriesOf(JSON.parse(print()) as Model));
-      const series = await Promise.all(
-        asked.map((expr) => stage.watched.ask(expr.replaceAll("$__rate_interval", "1m").replace(/\$\w+/g, ".+"))),
-      );
-      // Where nothing of the kind happened there is nothing to show; most of them have something.
-      expect(series.filter((found) => found > 0).length).toBeGreaterThan(asked.length / 2);
+      const answered = async () => {
+        const series = await Promise.all(
+          asked.map((expr) => stage.watched.ask(expr.replaceAll("$__rate_interval", "1m").replace(/\$\w+/g, ".+"))),
+        );
+        return series.filter((found) => found > 0).length;
+      };
+      // Where nothing of the kind happened there is nothing to show; most of them have something, rates after a second scrape.
+      await expect.poll(answered, { timeout: 90_000, interval: 1_000 }).toBeGreaterThan(asked.length / 2);
       await replay(stage, id);
     });
     expect(fired).toMatchObject({ labels: { topic: "billing/finalize", severity: "warning" } });
