@@ -5,8 +5,9 @@ import type { Book, Counted } from "./book.ts";
 /** What stands in the seed's `dead_letter_archive` and `replay_log`. */
 const ARCHIVE: ReadonlySet<RetiredName> = new Set(["dead"]);
 const REPLAYS: ReadonlySet<RetiredName> = new Set(["provenance"]);
-/** The job that removes consumers of streams that died. */
+/** Consumers of streams that died are removed by a job, and by the doors that see them. */
 export const CONSUMERS_JOB = "clean-consumers";
+export const CONSUMERS_SEEN = "remove-consumers";
 
 export function upkeepCounts({ of, durations }: Book): Counted {
   return {
@@ -16,7 +17,7 @@ export function upkeepCounts({ of, durations }: Book): Counted {
       if (result !== "skipped") durations("makegood_job_seconds").observe([name], ms / 1_000);
       for (const [what, count] of Object.entries(counts)) {
         if (count > 0) of("makegood_job_items_total").inc([name, what], count);
-        if (name !== CONSUMERS_JOB || count <= 0) continue;
+        if ((name !== CONSUMERS_JOB && name !== CONSUMERS_SEEN) || count <= 0) continue;
         if (what === "checked") of("m10_reclaim_gc_checked_total").inc([], count);
         if (what === "removed") of("m10_reclaim_gc_cleaned_total").inc([], count);
       }

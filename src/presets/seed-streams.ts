@@ -8,6 +8,7 @@ import { MakegoodError } from "../message/errors.ts";
 import { LIMITS } from "../message/limits.ts";
 import { type RetryConfig, retryDelayMs, retryPolicy } from "../message/retry-policy.ts";
 import type { Level } from "../observe/level-sources.ts";
+import { CONSUMERS_SEEN } from "../observe/upkeep-metrics.ts";
 import { systemClock } from "../platform/clock.ts";
 import { createIds } from "../platform/ids.ts";
 import { systemRandom } from "../platform/random.ts";
@@ -41,7 +42,7 @@ function startPresetStream({ mg, redis, ...options }: PresetStreamOptions, { dea
     options.onNotice?.(notice);
     if (notice.what !== "consumers_checked") return;
     const { ms, checked, removed } = notice;
-    mg.events.emit({ type: "job", name: "remove-consumers", result: "done", ms, counts: { checked, removed }, error: null });
+    mg.events.emit({ type: "job", name: CONSUMERS_SEEN, result: "done", ms, counts: { checked, removed }, error: null });
   };
   const doors = startStreamDoors({ ...seeds, seedDeadStream, onQuarantined, ...given, onNotice, redis, store: mg.store, accept });
   // A hint, so that it is published at once; what it misses the outlet's next pass finds.
