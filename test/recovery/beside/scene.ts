@@ -11,6 +11,7 @@ import type { Recovery } from "../../../src/recovery/recovery.ts";
 import { createPostgresStore } from "../../../src/store/postgres/index.ts";
 import { createRedisStore } from "../../../src/store/redis/index.ts";
 import { topic } from "../../../src/topic/topic.ts";
+import { atEnd } from "../../support/at-end.ts";
 import { databaseUrl, dropSchema, freshSchema } from "../../support/postgres.ts";
 import { type RedisServer, startRedis } from "../../support/redis-server.ts";
 import { freshPrefix } from "../../support/redis-store.ts";
@@ -19,6 +20,10 @@ export const ANN = { actor: "ann", actorType: "human" } as const;
 export const PATIENCE = { timeout: 20_000, interval: 100 };
 
 let server: Promise<RedisServer> | undefined;
+// It ends with the file that started it, and the next file of the worker shares this module.
+atEnd(() => {
+  server = undefined;
+});
 export const redis = (): Promise<RedisServer> => {
   server ??= startRedis();
   return server;
