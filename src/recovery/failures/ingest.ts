@@ -29,7 +29,7 @@ export interface Entry {
 
 export function createIngest(home: Home) {
   /** `under`: of a led job; what it would write once that has ended is refused. */
-  return async (occurrences: readonly NewOccurrence[], settings: IngestSettings, under: Fence | null = null) => {
+  return async function ingest(occurrences: readonly NewOccurrence[], settings: IngestSettings, under: Fence | null = null) {
     if (occurrences.length > INGEST_MAX) {
       const text = `${occurrences.length} occurrences in one call: at most ${INGEST_MAX}, send the rest in another`;
       throw new MakegoodError("invalid_request", text, { occurrences: occurrences.length });
