@@ -2,8 +2,6 @@
  * I9 and REC-48: what a led job writes is refused at commit once its leadership has ended, locks are their holder's, and a retention that
  * is killed with SIGKILL before any of its statements has archived and deleted each record once or not at all (fault 4, DX-4).
  */
-import { spawn } from "node:child_process";
-import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
@@ -14,6 +12,7 @@ import { systemClock } from "../../src/platform/clock.ts";
 import { type Home, homeOf } from "../../src/store/home.ts";
 import { createMemoryStore } from "../../src/store/memory/memory-store.ts";
 import { startableDist } from "../support/build.ts";
+import { killedAtItsWord } from "../support/killed-at-its-word.ts";
 import { databaseUrl } from "../support/postgres.ts";
 import { type Process, startScript, until } from "../support/processes.ts";
 import { DAY, provenanceRows, type RetentionScene, retentionScene, writeAudit } from "./scene.ts";
@@ -149,7 +148,13 @@ describe("a retention that is killed", () => {
     const dist = await startableDist();
     const points: string[] = [];
     for (let n = 1; n <= 60; n += STEP) {
-      const end = await killed({ dist, url: databaseUrl(), schema: scene.schema, job: "retire-provenance", stopBefore: n });
+      const end = await killedAtItsWord(CHILD, {
+        dist,
+        url: databaseUrl(),
+        schema: scene.schema,
+        job: "retire-provenance",
+        stopBefore: n,
+      });
       points.push(end.type === "done" ? "done" : String(end.before));
       // What the dead client had open is undone in the server's own time.
       const [sum] = await scene.sql<{ there: string; gone: string }>(
@@ -166,21 +171,6 @@ describe("a retention that is killed", () => {
     expect(points.length).toBeGreaterThan(3);
   });
 });
-
-async function killed(options: object): Promise<{ type: string; before?: string }> {
-  const child = spawn(process.execPath, [CHILD, JSON.stringify(options)], { stdio: ["ignore", "pipe", "pipe"] });
-  let stderr = "";
-  child.stderr.on("data", (text) => {
-    stderr += String(text);
-  });
-  const gone = new Promise<void>((resolve) => child.once("exit", () => resolve()));
-  for await (const line of createInterface({ input: child.stdout })) {
-    child.kill("SIGKILL");
-    await gone;
-    return JSON.parse(line) as { type: string };
-  }
-  throw new Error(`the child ended without a word: ${stderr}`);
-}
 
 it("DX-4: a retention that is shorter than the replay window is refused at the start", async () => {
   const start = (replayWindowMs: number, retention = {}) =>

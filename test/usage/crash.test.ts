@@ -2,34 +2,17 @@
  * DO-14, OBX-14: kill -9 of the finalising process before each of its statements, and after the last. Whatever the moment, the turn
  * is either untouched or whole, the watchdog finishes what was left, and in the end there are one message and one debit.
  */
-import { spawn } from "node:child_process";
-import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import type { Turn } from "../../src/store/usage.ts";
 import { startableDist } from "../support/build.ts";
+import { killedAtItsWord } from "../support/killed-at-its-word.ts";
 import { databaseUrl } from "../support/postgres.ts";
 import { until } from "../support/processes.ts";
 import { minutes, usageStage } from "./scene.ts";
 
 const CHILD = fileURLToPath(new URL("./finalize-child.mjs", import.meta.url));
 const STATEMENTS_MAX = 20;
-
-/** Runs the child until it has stopped or is done, kills it, and says where that was. */
-async function killed(options: object): Promise<{ type: string; before?: string }> {
-  const child = spawn(process.execPath, [CHILD, JSON.stringify(options)], { stdio: ["ignore", "pipe", "pipe"] });
-  let stderr = "";
-  child.stderr.on("data", (text) => {
-    stderr += String(text);
-  });
-  const gone = new Promise<void>((resolve) => child.once("exit", () => resolve()));
-  for await (const line of createInterface({ input: child.stdout })) {
-    child.kill("SIGKILL");
-    await gone;
-    return JSON.parse(line) as { type: string };
-  }
-  throw new Error(`the child ended without a word: ${stderr}`);
-}
 
 const ref = ({ tenantId, turnId }: Turn) => ({ tenantId, turnId });
 
@@ -43,7 +26,7 @@ describe("a finaliser is killed", () => {
     for (let n = 1; n <= STATEMENTS_MAX; n++) {
       const [warm, turn] = [await stage.running(), await stage.running()];
       const options = { dist, url: databaseUrl(), schema: stage.schema, warm: ref(warm), turn: ref(turn), stopBefore: n };
-      const end = await killed(options);
+      const end = await killedAtItsWord(CHILD, options);
       const messages = (await stage.payloads()).filter((payload) => payload.turn_id === turn.turnId);
       const state = (await stage.usage.turn(turn))?.state;
       points.push(end.type === "done" ? "after the commit" : `before ${end.before}`);

@@ -18,7 +18,7 @@ create table ${s}.evidence_pending (source smallint, id bigint, at timestamptz n
 -- of each source: old rows have numbers up to done_id, and are those up to until_id
 create table ${s}.evidence_source (source smallint primary key, done_id bigint not null, until_id bigint not null);
 
--- whoever numbers or seals holds this row, so numbers become visible in their order
+-- the process that numbers or seals holds this row, so numbers become visible in their order
 create table ${s}.evidence_state (next_pos bigint not null, single boolean primary key default true check (single));
 insert into ${s}.evidence_state (next_pos) values (1);
 
@@ -37,7 +37,7 @@ create index evidence_leaf_gone on ${s}.evidence_leaf (gone, pos) where gone is 
 create trigger evidence_leaf_kept before update of source, pos, id, at, leaf or delete on ${s}.evidence_leaf
   for each row execute function ${s}.refuse_change();
 
--- hash: of the note's text, which names the block before; one chain, whoever seals
+-- hash: of the note's text, which names the block before; one chain, whichever process seals
 create table ${s}.evidence_block (
   height bigint primary key check (height > 0),
   previous bytea not null unique,
