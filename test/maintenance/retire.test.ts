@@ -11,7 +11,7 @@ import { describe, expect, it } from "vitest";
 import type { Makegood } from "../../src/create.ts";
 import { reject, topic } from "../../src/index.ts";
 import type { PruneArchive } from "../../src/store/store.ts";
-import { DAY, provenanceRows, type RetentionScene, retentionScene } from "./scene.ts";
+import { CHARGE, DAY, provenanceRows, type RetentionScene, retentionScene, settledLongAgo } from "./scene.ts";
 
 /** Every record of the archive, by class, as it can be read again. */
 async function archived(mg: Makegood, name: string): Promise<Record<string, unknown>[]> {
@@ -77,6 +77,20 @@ describe("records past their retention", () => {
     expect(await verified(mg)).toMatchObject({ rows: 2, faults: [] });
     expect(await mg.store.get(open)).toMatchObject({ status: "dead", resolution: "open" });
     expect(await mg.store.get(resolved)).toBe(null);
+    expect((await mg.verify.run({ reach: "full" })).divergencesTotal).toBe(0);
+  });
+
+  it("a message that comes late for a day that left is accepted, delivered and goes, beside attempts that stayed", async () => {
+    await using scene = await retentionScene({ topics: [CHARGE], recovery: false });
+    const { mg, count } = scene;
+    await settledLongAgo(mg, ["delivered", "open"]);
+    const prune = () => mg.store.prune({ keptMs: DAY, limit: 10_000 });
+    expect(await prune()).toBe(1);
+    expect(await count("attempt_old")).toBe(1);
+    await settledLongAgo(mg, ["delivered"]);
+    expect(await count("attempt_old")).toBe(0);
+    expect(await prune()).toBe(1);
+    expect(await count("attempt")).toBe(1);
     expect((await mg.verify.run({ reach: "full" })).divergencesTotal).toBe(0);
   });
 

@@ -44,11 +44,30 @@ export async function ensurePartitions(connection: Connection, s: string, days: 
       await client.query(
         `alter table ${s}.message attach partition ${s}.message_${suffix} for values from ('${from}') to ('${to}')`,
       );
-      await client.query(
-        `create table if not exists ${s}.attempt_${suffix} partition of ${s}.attempt for values from ('${from}') to ('${to}')`,
-      );
+      await makeAttempts(client, s, suffix, from, to);
     });
   }
+}
+
+type Client = { query(text: string, values?: unknown[]): Promise<{ rows: unknown[] }> };
+
+/** Where the day was there before, attempts of messages that stayed lie in the default partition, which would bar it: they come back. */
+async function makeAttempts(client: Client, s: string, suffix: string, from: string, to: string): Promise<void> {
+  const values = `for values from ('${from}') to ('${to}')`;
+  const within = `message_id >= '${from}' and message_id < '${to}'`;
+  const table = `${s}.attempt_${suffix}`;
+  const there = `select from pg_catalog.pg_class c where c.relnamespace = to_regnamespace('${s}') and c.relname = 'attempt_${suffix}'`;
+  const left = `select from ${s}.attempt_old where ${within}`;
+  const { rows } = await client.query(`select exists (${there}) as there, exists (${left}) as stayed`);
+  const { there: made, stayed } = rows[0] as { there: boolean; stayed: boolean };
+  if (made) return;
+  if (!stayed) return void (await client.query(`create table ${table} partition of ${s}.attempt ${values}`));
+  await client.query(`lock table ${s}.attempt_old in share row exclusive mode`);
+  await client.query(`create table ${table} (like ${s}.attempt including defaults including constraints)`);
+  await client.query(
+    `with moved as (delete from ${s}.attempt_old where ${within} returning *) insert into ${table} select * from moved`,
+  );
+  await client.query(`alter table ${s}.attempt attach partition ${table} ${values}`);
 }
 
 /** Asked of the catalog itself: to_regclass() may still answer from before another maker committed, although we hold the lock. */
@@ -56,7 +75,7 @@ async function missingDays(
   connection: Connection | null,
   s: string,
   days: readonly number[],
-  client?: { query(text: string, values: unknown[]): Promise<{ rows: unknown[] }> },
+  client?: Client,
 ): Promise<number[]> {
   const text = `select d as day from unnest($1::text[]) d where not exists (
     select from pg_catalog.pg_class c where c.relnamespace = to_regnamespace('${s}') and c.relname = 'message_' || d)`;
