@@ -1,4 +1,5 @@
 /** The API as one function from a request to a reply; it needs no socket, so the CLI and any framework can call it. */
+import { type Caller, unlimited } from "../access/caller.ts";
 import { ADDRESSES, type RouteId } from "../contract/addresses.ts";
 import type { Permission, Route } from "../contract/route.ts";
 import { ROUTES, routeIds } from "../contract/table.ts";
@@ -21,7 +22,7 @@ export interface AppOptions {
   readonly hosts: HostRule | null;
 }
 
-export type Authorize = (request: ApiRequest, needs: Permission) => string | null | Promise<string | null>;
+export type Authorize = (request: ApiRequest, needs: Permission) => Caller | null | Promise<Caller | null>;
 
 export interface App {
   /** `instead`: what is answered whatever is asked, as all answers are. */
@@ -61,12 +62,12 @@ export function createApp(options: AppOptions): App {
     const route: Route | undefined = address && ROUTES[address.id];
     const admitted = admit(request, options, route?.permission ?? "read");
     // Not awaited where it is known: each wait is a turn of the loop on the way of every message.
-    const actor = typeof admitted === "string" ? admitted : await admitted;
-    if (!actor) throw refused("unauthorized", "the program that this API is mounted in does not let this request in");
+    const caller = admitted instanceof Promise ? await admitted : admitted;
+    if (!caller) throw refused("unauthorized", "the program that this API is mounted in does not let this request in");
     if (!address || !route) throw here.length === 0 ? NOT_FOUND : methodNotAllowed(request.method, here);
     refuseWithoutEngine(kernel, address.id);
     const named = options.tokens.length > 0 || options.authorize !== undefined;
-    const known = { params: paramsOf(address.form.exec(path)), actor, named };
+    const known = { params: paramsOf(address.form.exec(path)), caller, named };
     const asked = await readRequest(route, request, known, kernel.payloadBytesMax);
     return (HANDLERS[address.id] as Handler<RouteId>)(asked, kernel, health);
   }
@@ -108,7 +109,7 @@ function unescaped(part: string): string {
   }
 }
 
-/** The actor, null where the program that mounts this lets nobody in; any other caller who may not ask is refused. */
+/** Who asks, null where the program that mounts this lets nobody in; any other caller who may not ask is refused. */
 function admit(request: ApiRequest, options: AppOptions, needs: Permission): ReturnType<Authorize> {
   const host = request.header("host");
   if (options.hosts !== null && host === null) throw refused("invalid_request", "a Host header is needed");
@@ -117,12 +118,12 @@ function admit(request: ApiRequest, options: AppOptions, needs: Permission): Ret
     throw refused("misdirected_request", `this server does not answer for that Host; ${remedy}`);
   }
   if (request.method !== "GET" && request.method !== "HEAD") refuseCrossOrigin(request);
-  if (needs === "open") return options.anonymous;
+  if (needs === "open") return unlimited(options.anonymous, "anonymous");
   if (options.authorize) return options.authorize(request, needs);
-  if (options.tokens.length === 0) return options.anonymous;
+  if (options.tokens.length === 0) return unlimited(options.anonymous, "anonymous");
   const token = tokenOf(request.header("authorization"), options.tokens);
   const ended = token?.expiresMs != null && token.expiresMs <= options.kernel.clock.wallMs();
-  if (token && !ended) return token.name;
+  if (token && !ended) return unlimited(token.name, "token", token.name);
   const none = "a token is needed: Authorization: Bearer <secret>; the makegood command takes it from MAKEGOOD_TOKEN";
   const detail = token
     ? `the token ${token.name} expired at ${new Date(token.expiresMs ?? 0).toISOString()}: ask for a new one`

@@ -1,5 +1,6 @@
 /** The API of a Makegood in the caller's own process, as a fetch handler and as Node middleware. It never closes the Makegood. */
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { unlimited } from "../access/caller.ts";
 import type { Permission } from "../contract/route.ts";
 import type { Makegood } from "../create.ts";
 import { MakegoodError } from "../message/errors.ts";
@@ -127,7 +128,7 @@ const asking =
   async ({ carrier }, needs) => {
     const incoming = carrier instanceof Request ? undefined : (carrier as IncomingMessage);
     const actor = await authorize(incoming ? headOf(incoming) : (carrier as Request), { needs, incoming });
-    return actor === null || actor === undefined ? null : actorName(actor, "authorize");
+    return actor === null || actor === undefined ? null : unlimited(actorName(actor, "authorize"), "mount");
   };
 
 /** The request without its body, which is ours to read. */

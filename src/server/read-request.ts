@@ -1,5 +1,6 @@
 /** A request as its route says that it must be, read here and nowhere else; what does not fit is one refusal with every fault. */
 import type { z } from "zod";
+import type { Caller } from "../access/caller.ts";
 import type { RouteId } from "../contract/addresses.ts";
 import { type Checked, check, FAULTS_NAMED_MAX, type Fault, type Faults, faultsText, namedOf } from "../contract/faults.ts";
 import type { Body, ProblemCode, Route } from "../contract/route.ts";
@@ -17,7 +18,8 @@ export interface Asked<Id extends RouteId> {
   readonly body: Own<BodyOf<Id>>;
   /** Of the member `version` or of If-Match, where the route has it. */
   readonly version: number | undefined;
-  /** Who asks: the token's name, or `local` where none is needed. */
+  readonly caller: Caller;
+  /** Its name: the token's, or `local` where none is needed. */
   readonly actor: string;
   /** Whether that is the name of a token, and not one that everybody shares. */
   readonly named: boolean;
@@ -27,14 +29,23 @@ export interface Asked<Id extends RouteId> {
 /** Longer than any topic, tenant, code or cursor. */
 const PARAMETER_CHARS_MAX = 1_000;
 
-type Known = Pick<Asked<RouteId>, "actor" | "named"> & { readonly params: Readonly<Record<string, string>> };
+type Known = Pick<Asked<RouteId>, "caller" | "named"> & { readonly params: Readonly<Record<string, string>> };
 
 export async function readRequest(route: Route, request: ApiRequest, known: Known, payloadBytesMax: number) {
   const query = route.query === undefined ? {} : readQuery(route.query, request.query);
   const body = route.body === undefined ? undefined : await readBody(route.body, request, payloadBytesMax);
   const version = route.headers?.includes("if-match") ? readVersion(request, body) : undefined;
-  const { params, actor, named } = known;
-  return { params, actor, named, query, body, version, header: (name) => request.header(name) } as Asked<RouteId>;
+  const { params, caller, named } = known;
+  return {
+    params,
+    caller,
+    actor: caller.name,
+    named,
+    query,
+    body,
+    version,
+    header: (name) => request.header(name),
+  } as Asked<RouteId>;
 }
 
 export function refusal(code: ProblemCode, faults: Faults): Refusal {

@@ -38,6 +38,7 @@ const MIDDLE = [
   "recovery",
   "archive",
   "maintenance",
+  "access",
   "evidence",
   "transfer",
   "verify",
@@ -66,8 +67,10 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   worker: [...SEAMS, "topic"],
   // deliver() makes the worker's attempt and tells the worker's breaker; nothing of the worker knows the client.
   client: [...SEAMS, "topic", "worker"],
+  // Who may do what: tokens, roles, and what an approval is bound to; a room on PostgreSQL, as recovery is.
+  access: [...SEAMS, "store-part"],
   // One room on PostgreSQL: it writes SQL of its own tables in what the store gives it (store/home.ts), and knows nothing of the engine.
-  recovery: [...SEAMS, "store-part"],
+  recovery: [...SEAMS, "store-part", "access"],
   // What left its tables, and where it went; a room on PostgreSQL as well.
   archive: [...SEAMS, "store-part", "ladder-format"],
   maintenance: [...SEAMS, "store-part", "archive"],
@@ -88,7 +91,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   "store:redis": [...GROUND, "observe", "store", "store-part", "dlq-port"],
   presets: [...MIDDLE, "store:redis", "store:memory", "dlq-port", "create"],
   // What every address takes and answers. It knows words and limits of the rooms, and does nothing; the client in it loads none of them.
-  contract: [...GROUND, "store", "recovery"],
+  contract: [...GROUND, "store", "recovery", "access"],
   // The memory store has no door of its own: MAKEGOOD_STORE=memory.
   server: [...MIDDLE, "contract", "create", "presets", "store-door", "store:memory"],
   // What is asked of a deployment before and while it is trusted; the command line only shows it.
