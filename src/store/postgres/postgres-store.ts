@@ -153,7 +153,7 @@ export function createPostgresStore(
     counts: (which) => reads.counts(which),
     history: (id) => reads.history(id),
     intervene: (one) => intervene(one),
-    prune: createPrune(db, [], [sealLeaving]),
+    prune: createPrune(db, sealLeaving),
     lead: createLead(db),
   };
 }

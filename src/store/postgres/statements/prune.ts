@@ -4,6 +4,8 @@
  * lanes that had nothing for long.
  */
 
+import { sleep } from "../../../platform/clock.ts";
+import { idFloor } from "../../../platform/ids.ts";
 import { CHUNK_BYTES_MAX } from "../../shared/archive-sql.ts";
 import { clockSql } from "../../shared/clock-sql.ts";
 import { tellWent } from "../../shared/tell-went.ts";
@@ -39,11 +41,16 @@ const gone = (
     and a.at < ${before(clock, keptMs)})
   or exists (select from ${s}.dead_letter d where d.id = ${id} and d.resolution in (1, 2) and d.settled_at < ${before(clock, deadKeptMs)})))`;
 
+/** Messages that go. `rows` is a relation of some of them with the columns of `message`, to stand behind `from`; between parts others have their turn. */
+export interface Going {
+  each(work: (rows: string) => Promise<void>): Promise<void>;
+}
+
 /**
- * What has to be written of messages that go, in the transaction in which they go: if it throws, they stay. `rows` is a relation of
- * them with the columns of `message`, to stand behind `from`; `day`: the table that goes with them, if one does.
+ * What has to be written of messages that go, in the transaction in which they go: if it throws, they stay. `day`: the table that goes
+ * with them, if one does, also where it is empty.
  */
-export type Leaving = (client: Queryable, s: string, rows: string, day?: string) => Promise<void>;
+export type Leaving = (client: Queryable, s: string, going: Going, day?: string) => Promise<void>;
 
 const BATCH = 1_000;
 
@@ -53,12 +60,12 @@ const detachedSql = `select c.relname, (i.inhrelid is not null)::text, coalesce(
   from pg_class c join pg_namespace n on n.oid = c.relnamespace left join pg_inherits i on i.inhrelid = c.oid
   where n.nspname = $1 and c.relkind = 'r' and c.relname ~ '^message_[0-9]{8}$' order by 1`;
 
-/** `seals` is also told of a day from which nothing goes but its table. */
-export function createPrune(
-  db: Db,
-  leaving: readonly Leaving[] = [],
-  seals: readonly Leaving[] = [],
-): (request: PruneRequest) => Promise<number> {
+/** So much of a day's table is read at a time. */
+const PART_BYTES = 8 * 1_048_576;
+const REST_MS_MIN = 10;
+const REST_MS_MAX = 1_000;
+
+export function createPrune(db: Db, leaving: Leaving): (request: PruneRequest) => Promise<number> {
   const { connection, s } = db;
   const run = (text: string, values: unknown[] = []) => connection.rows("prune", text, values);
 
@@ -69,9 +76,27 @@ export function createPrune(
       return work(client);
     });
 
+  /** Rests as long as the work took, so that retention has at most half of a core, however large a day is. */
+  async function paced<T>(work: () => Promise<T>): Promise<T> {
+    const startMs = db.clock.monotonicMs();
+    const result = await work();
+    const tookMs = db.clock.monotonicMs() - startMs;
+    if (tookMs >= REST_MS_MIN) await sleep(db.clock, Math.min(tookMs, REST_MS_MAX));
+    return result;
+  }
+
+  /** Of a day's ids, as conditions: ever so many parts of about the same time. */
+  async function partsOf(table: string): Promise<string[]> {
+    const day = dayOfPartition(table) as number;
+    const [row] = await run("select pg_relation_size(to_regclass($1))::text", [`${s}.${table}`]);
+    const count = Math.min(1_000, Math.max(1, Math.ceil(Number(row?.[0] ?? 0) / PART_BYTES)));
+    const floor = (part: number) => idFloor(day + Math.round((part * DAY_MS) / count));
+    return Array.from({ length: count }, (_, i) => `m.id >= '${floor(i)}' and m.id < '${floor(i + 1)}'`);
+  }
+
   /** Bodies that still live, into the table that has no days. */
-  const keepSql = (table: string, kept: Kept) =>
-    `insert into ${s}.message_kept select * from ${s}.${table} m where not ${gone(s, kept, "m.id")} on conflict do nothing`;
+  const keepSql = (table: string, kept: Kept, part: string) =>
+    `insert into ${s}.message_kept select * from ${s}.${table} m where ${part} and not ${gone(s, kept, "m.id")} on conflict do nothing`;
 
   async function detach(request: PruneRequest, table: string, attached: boolean, pending: boolean): Promise<void> {
     if (!attached) return;
@@ -86,7 +111,8 @@ export function createPrune(
         d as (delete from ${s}.dedupe k using p join ${s}.lane l on l.id = p.lane_id
           where p.key is not null and k.topic_id = l.topic_id and k.tenant = l.tenant and k.key = p.key and k.id = p.id and ${gone(s, kept, "p.id")})
         select max(id::text) as last from p`;
-      const [row] = (await inFence(request, (client) => client.query(text, [after, limit]))).rows as { last: string | null }[];
+      const { rows } = await paced(() => inFence(request, (client) => client.query(text, [after, limit])));
+      const [row] = rows as { last: string | null }[];
       if (!row?.last) return;
       after = row.last;
     }
@@ -105,15 +131,27 @@ export function createPrune(
       chunks.length = 0;
       const attempts = `attempt_${partitionSuffix(day)}`;
       await client.query("set local lock_timeout = '5s'");
-      await client.query(keepSql(table, kept));
-      const goes = `(select m.* from ${s}.${table} m where not exists (select from ${s}.message_kept k where k.id = m.id))`;
-      const { rows } = await client.query(
-        `select count(*)::int as n, (count(*) filter (where ${endedDead(s)}))::int as dead from ${goes} m`,
-      );
-      const count = (rows[0] as { n: number; dead: number }).n;
-      dead.count = (rows[0] as { n: number; dead: number }).dead;
-      for (const write of [...(count > 0 ? leaving : []), ...seals]) await write(client, s, goes, table);
-      for (const one of request.archive?.classes ?? []) chunks.push(...(await archiveMessages(client, s, one, goes)));
+      // The work beside it has the other cores.
+      await client.query("set local max_parallel_workers_per_gather = 0");
+      const parts = await partsOf(table);
+      for (const part of parts) await paced(() => client.query(keepSql(table, kept, part)));
+      const goes = (part: string) =>
+        `(select m.* from ${s}.${table} m where ${part} and not exists (select from ${s}.message_kept k where k.id = m.id))`;
+      const going: Going = {
+        async each(work) {
+          for (const part of parts) await paced(() => work(goes(part)));
+        },
+      };
+      let count = 0;
+      dead.count = 0;
+      await going.each(async (rows) => {
+        const text = `select count(*)::int as n, (count(*) filter (where ${endedDead(s)}))::int as dead from ${rows} m`;
+        const [found] = (await client.query(text)).rows as { n: number; dead: number }[];
+        count += found?.n ?? 0;
+        dead.count += found?.dead ?? 0;
+      });
+      await leaving(client, s, going, table);
+      for (const one of request.archive?.classes ?? []) chunks.push(...(await archiveMessages(client, s, one, goes("true"))));
       await client.query(
         `delete from ${s}.dead_letter d using ${s}.${table} m where d.id = m.id and not exists (select from ${s}.message_kept k where k.id = m.id)`,
       );
@@ -172,7 +210,7 @@ export function createPrune(
     const goes = `(select m.* from ${s}.${table} m where m.id = any ('{${ids.join(",")}}'::uuid[]))`;
     const { rows } = await client.query(`select count(*)::int as n from ${goes} m where ${endedDead(s)}`);
     dead.count = (rows[0] as { n: number }).n;
-    for (const write of [...leaving, ...seals]) await write(client, s, goes);
+    await leaving(client, s, { each: (work) => work(goes) });
     for (const one of archive?.classes ?? []) chunks.push(...(await archiveMessages(client, s, one, goes)));
     await client.query(
       `with p as materialized (select m.id, m.key, m.lane_id from ${s}.${table} m where m.id = any ($1::uuid[])),
@@ -224,7 +262,8 @@ export function createPrune(
       const chunks: Chunk[] = [];
       const dead = { count: 0 };
       const went = await unlessMoved(db, table, 0, async () => {
-        await inFence(request, (client) => client.query(keepSql(table, kept)));
+        for (const part of await partsOf(table))
+          await paced(() => inFence(request, (client) => client.query(keepSql(table, kept, part))));
         await detach(request, table, attached === "true", pending === "true");
         await dropKeys(request, table, kept, 10_000);
         return dropDay(request, dayOfPartition(table) as number, table, kept, chunks, dead);
