@@ -98,11 +98,13 @@ export function createPrune(db: Db, leaving: Leaving): (request: PruneRequest) =
   const keepSql = (table: string, kept: Kept, part: string) =>
     `insert into ${s}.message_kept select * from ${s}.${table} m where ${part} and not ${gone(s, kept, "m.id")} on conflict do nothing`;
 
-  async function detach(request: PruneRequest, table: string, attached: boolean, pending: boolean): Promise<void> {
-    if (!attached) return;
+  /** As it stands now: while other days were on their way, another run may have taken it out. */
+  async function detach(request: PruneRequest, table: string): Promise<void> {
+    const [, attached, pending] = (await run(detachedSql, [s.replaceAll('"', "")])).find(([name]) => name === table) ?? [];
+    if (attached !== "true") return;
     await inFence(request, async () => {});
     // Concurrently: a plain DETACH would wait for the callers' open transactions and hold up every enqueue behind itself.
-    await run(`alter table ${s}.message detach partition ${s}.${table} ${pending ? "finalize" : "concurrently"}`);
+    await run(`alter table ${s}.message detach partition ${s}.${table} ${pending === "true" ? "finalize" : "concurrently"}`);
   }
 
   async function dropKeys(request: PruneRequest, table: string, kept: Kept, limit: number): Promise<void> {
@@ -256,7 +258,7 @@ export function createPrune(db: Db, leaving: Leaving): (request: PruneRequest) =
     await ensurePartitions(connection, s, daysAround(nowMs));
     await ensureDayIndexes(connection, s);
     let count = await pruneRows(request, "message_kept", kept, limit);
-    for (const [name, attached, pending] of await run(detachedSql, [s.replaceAll('"', "")])) {
+    for (const [name] of await run(detachedSql, [s.replaceAll('"', "")])) {
       const table = name as string;
       if (!past(table) || count >= limit) continue;
       const chunks: Chunk[] = [];
@@ -264,7 +266,7 @@ export function createPrune(db: Db, leaving: Leaving): (request: PruneRequest) =
       const went = await unlessMoved(db, table, 0, async () => {
         for (const part of await partsOf(table))
           await paced(() => inFence(request, (client) => client.query(keepSql(table, kept, part))));
-        await detach(request, table, attached === "true", pending === "true");
+        await detach(request, table);
         await dropKeys(request, table, kept, 10_000);
         return dropDay(request, dayOfPartition(table) as number, table, kept, chunks, dead);
       });
