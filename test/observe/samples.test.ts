@@ -164,9 +164,12 @@ describe("a number for every metric", PATIENT, () => {
 
     // What ended and is old enough goes, archived where it was not delivered.
     const yesterday = createIds({ ...systemClock, wallMs: () => systemClock.wallMs() - 86_400_000 });
-    const bad = await mg.enqueue("a/bad", 1, { id: yesterday() });
-    await until("it died", async () => (await mg.get(bad.id))?.status === "dead");
-    await mg.discard(bad.id, { actor: "ann", reason: "not owed" });
+    const bad = yesterday();
+    // Where nothing is kept, the worker's own run may be taking that day out at this moment.
+    const taken = () => mg.enqueue("a/bad", 1, { id: bad }).catch(() => null);
+    await until("its day is there", async () => (await taken()) !== null);
+    await until("it died", async () => (await mg.get(bad))?.status === "dead");
+    await mg.discard(bad, { actor: "ann", reason: "not owed" });
     await provenanceRows({ sql: query as never }, 1, 100);
     // The worker's own run may have been quicker: it is counted all the same.
     expect((await mg.jobs.run("prune-settled")).error).toBeNull();
